@@ -11,7 +11,7 @@ use muster_shared::flow::Presence;
 use muster_shared::ids::AgentId;
 use muster_shared::sync::lock;
 use muster_shared::time::Millis;
-use muster_shared::wire::{Body, Heartbeat, Profile, SetAside};
+use muster_shared::wire::{Body, ExcludedAgent, Heartbeat, Profile, SetAside};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -242,8 +242,8 @@ type TellPresence = Box<dyn Fn(&mut Presence) + Send + Sync>;
 
 struct Load {
     busy: AtomicU32,
-    /// Runs that are left alone, and how often that happened.
-    aside: Mutex<(Vec<SetAside>, u64)>,
+    /// Runs that are left alone, how often that happened, and agents that get no tasks.
+    aside: Mutex<(Vec<SetAside>, u64, Vec<ExcludedAgent>)>,
     /// The tools, where they are others than were told last.
     tools: Mutex<Option<Vec<String>>>,
     changed: Notify,
@@ -258,11 +258,12 @@ impl Announced {
         }
     }
 
-    /// Says which runs are left alone, and how often that happened.
-    pub fn set_aside(&self, runs: Vec<SetAside>, times: u64) {
+    /// Reports the runs that are left alone, how often that happened, and the agents that get no tasks.
+    pub fn set_aside(&self, runs: Vec<SetAside>, times: u64, excluded: Vec<ExcludedAgent>) {
+        let aside = (runs, times, excluded);
         let mut told = lock(&self.state.aside);
-        if *told != (runs.clone(), times) {
-            *told = (runs, times);
+        if *told != aside {
+            *told = aside;
             self.state.changed.notify_one();
         }
     }
@@ -309,7 +310,7 @@ async fn beat(core: Arc<Core>, mut profile: Profile, state: Arc<Load>) {
         }
         told = Instant::now();
         profile.busy = state.busy.load(Ordering::Relaxed);
-        (profile.set_aside, profile.times_set_aside) = lock(&state.aside).clone();
+        (profile.set_aside, profile.times_set_aside, profile.excluded) = lock(&state.aside).clone();
         if let Some(tools) = lock(&state.tools).take() {
             profile.tools = tools;
         }

@@ -193,6 +193,12 @@ impl Role {
             Self::Specialist(name) => &name.0,
         }
     }
+
+    /// Whether it does tasks of plans.
+    #[must_use]
+    pub const fn does_leaves(&self) -> bool {
+        matches!(self, Self::Worker | Self::Researcher | Self::Specialist(_))
+    }
 }
 
 impl fmt::Display for Role {

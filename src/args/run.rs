@@ -119,7 +119,7 @@ pub(crate) struct RunArgs {
     /// Hide progress.
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Time that tasks wait for a missing specialist before they fail, such as 2m; 0s refuses a plan that needs one.
+    /// Time that tasks wait for a role without an agent before they fail, such as 2m; 0s refuses a plan that needs one.
     #[arg(long, value_name = "TIME", value_parser = parse_wait)]
     pub(crate) wait_for_role: Option<Duration>,
     /// Run id, a UUID that you generate, for safe retries: a second call with the same id follows the run instead of

@@ -26,6 +26,7 @@ pub(super) fn profile(app: &App, bus: &Bus, role: String, tools: Vec<String>) ->
         set_aside: Vec::new(),
         by_gateway: false,
         times_set_aside: 0,
+        excluded: Vec::new(),
         metrics: String::new(),
         presence: muster_shared::flow::Presence::default(),
     }

@@ -31,6 +31,10 @@ pub(super) async fn serve(app: &App, bus: &Bus, stop: CancellationToken) -> Resu
     let mut settings = app.settings().orchestrator.clone();
     settings.limits = app.settings().limits.clone();
     settings.name.clone_from(&app.settings().agent.name);
+    if let Some(fleet) = app.fleet.live().filter(|fleet| fleet.host.is_none()) {
+        let starts = |name: &str| fleet.members.iter().any(|member| member.role() == name);
+        settings.expected_roles.retain(|role| starts(role.as_str()));
+    }
     let gateway = tokio::spawn(gateway(app.clone(), bus.clone(), stop.clone()));
     let worked = Box::pin(muster_orchestrator::run(bus.clone(), settings, stop.clone())).await;
     // What ends the one ends the other: programs go on at another gateway.

@@ -189,7 +189,7 @@ fn row(profile: &Profile, track_record: Option<&Tally>, now: Millis) -> Vec<Stri
     ]
 }
 
-/// The runs that orchestrators leave alone for now, a line each.
+/// The runs that orchestrators leave alone for now, and the agents that get no tasks, a line each.
 pub(crate) fn set_aside(profiles: &[Listed], now: Millis) -> Vec<String> {
     let all = profiles.iter().flat_map(|listed| &listed.profile.set_aside);
     let line = |aside: &SetAside| {
@@ -197,11 +197,17 @@ pub(crate) fn set_aside(profiles: &[Listed], now: Millis) -> Vec<String> {
         let left = figures::span(Millis(aside.until).since(now));
         format!("run {short} is left alone for {left}: {reason}")
     };
-    all.map(line).collect()
+    let excluded = profiles.iter().flat_map(|listed| &listed.profile.excluded).map(|one| {
+        let left = figures::span(Millis(one.until).since(now));
+        figures::one_line(&format!("{} gets no tasks for {left}: {}", one.agent, one.reason), 300)
+    });
+    all.map(line).chain(excluded).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use muster_shared::wire::ExcludedAgent;
+
     use super::*;
 
     fn profile(agent: &str, role: &str) -> Profile {
@@ -245,10 +251,13 @@ mod tests {
     fn runs_that_are_left_alone_are_told_with_the_reason() {
         let run: muster_shared::ids::RunId = "0197a1b2-0000-7000-8000-000000000001".parse().unwrap();
         let aside = SetAside { run, reason: "it decided 100 times in a row".into(), until: 5_000 };
-        let orchestrator = Profile { set_aside: vec![aside], ..profile("o-1", "orchestrator") };
+        let (agent, reason) = ("worker-1".parse().unwrap(), "it failed 3 tasks in a row: no key".to_owned());
+        let excluded = vec![ExcludedAgent { agent, reason, until: 61_000 }];
+        let orchestrator = Profile { set_aside: vec![aside], excluded, ..profile("o-1", "orchestrator") };
         let lines = set_aside(&[Listed::new(orchestrator, None)], Millis(1_000));
         let expected = format!("run {} is left alone for 4.0s: it decided 100 times in a row", run.short());
-        assert_eq!(lines, [expected]);
+        let gets_none = "worker-1 gets no tasks for 1m00s: it failed 3 tasks in a row: no key".to_owned();
+        assert_eq!(lines, [expected, gets_none]);
     }
 
     #[test]

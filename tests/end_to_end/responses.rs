@@ -1,15 +1,17 @@
 //! What is done about failures, seen in the trace: a task whose tool fails does without it, a question that is too
 //! long goes to a larger model, and too many failures end in a report of what there is.
 
+use std::collections::BTreeMap;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use muster_support::fleet::{both, wait_until};
-use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply};
+use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::help::{act, ask, done, ended, script_of, steps, submit, up};
+use super::help::{act, ask, done, ended, plan_and_report, script_of, steps, submit, up};
 use super::support::{folder, of_kind};
 
 fn task(name: &str, goal: &str, on: &[&str]) -> Value {
@@ -159,4 +161,70 @@ fn failed_tasks_are_told_whatever_the_writer_says() {
     }
     let replayed = folder.run(&["replay", "last"]).unwrap();
     assert!(replayed.status.success(), "{}", both(&replayed));
+}
+
+/// The broken worker is always free, and the good one is busy: a retry waits for the good one.
+#[test]
+fn an_agent_with_a_refused_key_takes_no_retry_and_gets_no_more_tasks() {
+    let tasks = (1..=6).map(|n| task(&format!("part {n}"), &format!("Count part {n}."), &[])).collect();
+    let answer = script_of(tasks, |request| {
+        if request.key.as_deref().is_some_and(|key| key.contains("refused")) {
+            return Reply::fault(Fault::Status { code: 401, retry_after: None, body: None });
+        }
+        done("Five.").with_delay(Duration::from_millis(300))
+    });
+    let server = ModelServer::start(answer).unwrap();
+    let fleet = up(&server, folder(), &["--set", "agent.slots.worker=1"]);
+    let folder = fleet.folder();
+    let mut broken = folder.command(&["agent", "worker", "--set", "agent.slots.worker=4"]);
+    let mut broken = broken.env("OPENAI_API_KEY", "refused-key").stderr(Stdio::null()).spawn().unwrap();
+    let workers = || folder.output(&["ps"]).unwrap_or_default().matches(" worker ").count();
+    wait_until("a second worker", Duration::from_secs(20), || workers() == 2).unwrap();
+    let trace = ended(folder, ask(folder));
+    let mut tries: BTreeMap<&Value, Vec<&Value>> = BTreeMap::new();
+    for entry in of_kind(&trace, "started").filter(|entry| entry["role"] == "worker") {
+        tries.entry(&entry["task"]).or_default().push(&entry["agent"]);
+    }
+    assert_eq!(tries.len(), 6, "{tries:?}");
+    for agents in tries.values() {
+        let twice = agents.iter().any(|agent| agents.iter().filter(|other| other == &agent).count() > 1);
+        assert!(!twice, "no agent tries a task again that it failed: {tries:?}");
+    }
+    let told = || folder.output(&["ps"]).unwrap_or_default().contains("it failed 3 tasks in a row");
+    wait_until("ps with the reason", Duration::from_secs(10), told).unwrap();
+    broken.kill().unwrap();
+    broken.wait().unwrap();
+}
+
+/// A wish for a change of the plan holds nothing back, and neither it nor a reflection is waited for beyond the limit.
+#[test]
+fn a_missing_refiner_or_reflector_is_left_out_and_the_report_names_it() {
+    for role in ["refiner", "reflector"] {
+        let tasks = vec![task("one", "Count.", &[]), task("two", "Count on.", &["one"])];
+        let wishing = Script::answering(move |request| {
+            if request.system().contains("You are the reflector") {
+                return submit(&json!({"thought": "So.", "summary": "Seen.", "refine": "it lacks things"}));
+            }
+            plan_and_report(request, &tasks, "# Loops\n\nFive.").unwrap_or_else(|| done("Five."))
+        });
+        let server = ModelServer::start(wishing).unwrap();
+        let fleet =
+            up(&server, folder(), &["--scale", &format!("{role}=0"), "--set", "limits.wait_for_role=3s"]);
+        let folder = fleet.folder();
+        let effort = ["run", "What limits loops?", "--planning", "always", "--effort", "thorough", "--json"];
+        let output = folder.run(&effort).unwrap();
+        let summary: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+        let report = summary["report"]["body"].as_str().unwrap_or_default();
+        assert!(
+            report.contains(&format!("it waited 3 s for a {role}")),
+            "{role}: {summary}\n{}",
+            folder.logs()
+        );
+        let trace = folder.json_lines(&["trace", "last", "--json"]).unwrap();
+        let at = |found: Option<&Value>| found.and_then(|entry| entry["at"].as_u64()).unwrap_or_default();
+        let begun = at(of_kind(&trace, "started").find(|entry| entry["task"] == "2"));
+        let [first, .., last] = &trace[..] else { panic!("{trace:?}") };
+        assert!(begun < at(Some(first)) + 2_500, "{role}: task 2 begins at once");
+        assert!(at(Some(last)) < at(Some(first)) + 10_000, "{role}: {trace:?}");
+    }
 }

@@ -247,6 +247,7 @@ fn profile_of(role: &Role, request: &TakeRequest) -> Profile {
         set_aside: Vec::new(),
         by_gateway: true,
         times_set_aside: 0,
+        excluded: Vec::new(),
         metrics: String::new(),
         presence: Presence { capabilities: told.capabilities, ..Presence::default() },
     }

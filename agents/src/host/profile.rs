@@ -31,6 +31,7 @@ pub(super) fn profile(context: &AgentContext) -> Profile {
         set_aside: Vec::new(),
         by_gateway: false,
         times_set_aside: 0,
+        excluded: Vec::new(),
         metrics: String::new(),
         presence: Presence {
             capabilities: capabilities(context),

@@ -36,7 +36,7 @@ async fn agents_come_change_and_leave(f: Fixture) {
     let changed = Profile { busy: 3, ..profile("worker-1") };
     assert_eq!(next(&mut changes).await, RegistryChange::Changed(changed.clone()));
     let aside = SetAside { run: run(), reason: "it circles".into(), until: 9 };
-    announced.set_aside(vec![aside.clone()], 4);
+    announced.set_aside(vec![aside.clone()], 4, Vec::new());
     let changed = Profile { set_aside: vec![aside], times_set_aside: 4, ..changed };
     assert_eq!(next(&mut changes).await, RegistryChange::Changed(changed));
     announced.leave().await.unwrap();

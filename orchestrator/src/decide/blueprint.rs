@@ -27,7 +27,7 @@ pub(super) fn limits(goal: &Goal, limits: &RunLimits) -> RunLimits {
 pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
     let Some(run) = decision.open() else { return };
     let Some(filled) = &run.goal.blueprint else { return };
-    let mut roles = survey::leaf_roles(decision.capacity());
+    let mut roles = survey::leaf_roles(decision.capacity(), &[]);
     let steps = filled.blueprint.steps.iter();
     let named = steps.flat_map(|step| {
         step.role.iter().chain(step.fallback.iter().filter_map(|other| other.role.as_ref()))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{Placement, Specialty, TaskOffered};
-use muster_shared::ids::{AgentId, Queue, Role, Seq, TaskId};
+use muster_shared::ids::{AgentId, Queue, Seq, TaskId};
 use muster_shared::run::event::{TaskAborted, TaskCompleted, TaskFailed};
 use muster_shared::run::{
     ApplyError, Input, RunEvent, RunState, TaskState, apply_offer, begin_run, close_inputs, fold_event,
@@ -32,8 +32,6 @@ pub(super) struct DecisionBuilder<'a> {
     lent: Option<BTreeMap<Queue, u32>>,
     /// Whether it is only looked for what would be offered.
     only_looks: bool,
-    /// Whether a queue has room of which this decision is not told: only the next one can use it.
-    has_room_later: bool,
     /// Whether something is due sooner by what was decided.
     is_urgent: bool,
     wanted: BTreeMap<Queue, u32>,
@@ -63,7 +61,6 @@ impl<'a> DecisionBuilder<'a> {
             effects: Vec::new(),
             lent: None,
             only_looks: false,
-            has_room_later: false,
             is_urgent: false,
             wanted: BTreeMap::new(),
             requests: BTreeSet::new(),
@@ -180,13 +177,7 @@ impl<'a> DecisionBuilder<'a> {
         let asks = self.wrong.is_none() && !wanted.is_empty();
         let Some(run) = self.run.as_deref().filter(|_| asks) else { return };
         let mut capacity = self.situation.capacity.clone();
-        let is_told = |queue: &Queue| is_told_late(queue) || self.situation.capacity.contains_key(queue);
-        let lent = self.situation.placing.lend(run, &wanted).into_iter();
-        let (told, later): (Vec<_>, Vec<_>) = lent.partition(|(queue, _)| is_told(queue));
-        // What made it due is decided here, and stands in the record when the next decision is made.
-        self.has_room_later = !self.events.is_empty() && later.iter().any(|(_, room)| *room > 0);
-        self.more = self.has_room_later;
-        capacity.extend(told);
+        capacity.extend(self.situation.placing.lend(run, &wanted));
         self.lent = Some(capacity);
     }
 
@@ -294,6 +285,11 @@ impl<'a> DecisionBuilder<'a> {
         *count = count.saturating_add(1);
     }
 
+    /// The queues for which there was no room.
+    pub(super) fn wanted(&self) -> impl Iterator<Item = &Queue> {
+        self.wanted.keys()
+    }
+
     /// Leaves an offer to the next decision, which follows at once.
     pub(super) fn postpone(&mut self, queue: Queue) {
         self.more = true;
@@ -336,18 +332,11 @@ impl<'a> DecisionBuilder<'a> {
     /// will be one is certain while something is in an agent's hands, but for a run that is paused.
     fn is_deferrable(&self) -> bool {
         self.run.as_ref().is_none_or(|run| run.control.paused.is_none())
-            && !self.has_room_later
             && !self.is_urgent
             && self.offers.is_empty()
             && self.effects.is_empty()
             && self.events.iter().all(concerns_nobody)
     }
-}
-
-/// Whether a queue is told of only where something is lent of it: that of one agent. What is decided before anything is
-/// offered depends on the others.
-const fn is_told_late(queue: &Queue) -> bool {
-    !matches!(queue, Queue::Role(Role::Specialist(_)))
 }
 
 /// What is not named here is written at once: whoever it concerns does not wait for the next decision.

@@ -128,7 +128,7 @@ pub(super) fn add(
 ) -> Result<RunEvent, Refusal> {
     let plan = run.plan.as_ref().ok_or("there is no plan")?;
     check_chain(run, decision.reader(), plan, &by.planned(), part)?;
-    let roles = survey::leaf_roles(decision.capacity());
+    let roles = survey::leaf_roles(decision.capacity(), &[]);
     // What is added after a task has no more rights than it, whatever the part asks for.
     let operations = [RefineOperation::Add { after: by.planned(), tasks: vec![part.clone()] }];
     let limits = RunLimits { max_refine_operations: 1, ..run.limits.clone() };

@@ -2,11 +2,12 @@
 
 use muster_shared::flow::{Ending, FailureKind, Response, TaskResult};
 use muster_shared::ids::{Generation, Seq, TaskId, TaskIndex};
-use muster_shared::run::PlanStage;
 use muster_shared::run::event::{RunFailed, TaskFailed, TaskRetried, TaskTakenBack};
+use muster_shared::run::{PlanStage, StopReason, TaskState};
 
 use super::budget;
 use super::builder::DecisionBuilder;
+use super::control;
 use super::deadline;
 use super::draft_review;
 use super::outcome;
@@ -31,7 +32,9 @@ pub(super) struct Failure {
 /// Records that a try failed, and whether there will be another.
 pub(super) fn failed(decision: &mut DecisionBuilder<'_>, task: &TaskId, failure: Failure) {
     let Some(run) = decision.open() else { return };
-    let Some(state) = run.tasks.get(task) else { return };
+    // A task without an agent of its role fails before its first offer.
+    let new = TaskState::default();
+    let state = run.tasks.get(task).unwrap_or(&new);
     let (generation, held_by) = (state.generation, state.agent.clone());
     if run.goal.shadow.is_some() {
         // It shows how the first try goes; there is no other.
@@ -41,8 +44,9 @@ pub(super) fn failed(decision: &mut DecisionBuilder<'_>, task: &TaskId, failure:
     let failures = state.failures.saturating_add(1);
     let out_of_time = failure.ending == Ending::DeadlinePassed && deadline::leaves_no_time(run, state);
     let most = groups::tries(run, task).unwrap_or_else(|| response::tries(failure.ending, &run.limits));
-    let tried_out = out_of_time || failures >= most || replan::ends_tries(run, task, failures);
     let Failure { kind, ending, outcome, part, reason } = failure;
+    let is_missing = kind == FailureKind::NobodyThere;
+    let tried_out = out_of_time || is_missing || failures >= most || replan::ends_tries(run, task, failures);
     // Whoever gives up, or says that a person has to decide, did not give a part that would do.
     let part = part.filter(|_| !matches!(ending, Ending::Escalate | Ending::GaveUp));
     let circumstances = Circumstances { out_of_time, part: part.as_deref(), outcome };
@@ -84,6 +88,9 @@ pub(super) fn failed(decision: &mut DecisionBuilder<'_>, task: &TaskId, failure:
     }
     if out_of_time && fatal.is_some() {
         return deadline::stop(decision);
+    }
+    if is_missing && fatal.is_some() {
+        return control::abort(decision, StopReason::DeadlinePassed, reason);
     }
     if let Some(reason) = fatal
         && !draft_review::rescue(decision, &reason)

@@ -1,7 +1,6 @@
 //! What a run does next. Pure: no clock, no randomness, no I/O; whatever depends on those comes in as data and
 //! stands in the record, so that every decision can be made again from it.
 
-mod absence;
 mod acceptance;
 mod approvals;
 mod as_it_was;
@@ -24,6 +23,7 @@ mod guards;
 mod learnt;
 mod lessons;
 mod loss;
+mod missing_roles;
 mod news;
 mod nonce;
 mod outcome;
@@ -74,7 +74,6 @@ pub use place::{Place, Recorded, Substance, Wanted};
 pub use reading::{ByRules, ReadText, ReadingQuestion, RecordedReadings};
 pub use response::{Tried, respond};
 pub use schedule::next_review;
-pub(crate) use schedule::roles_due;
 pub use silence::patience;
 pub use survey::{in_hands, in_work};
 pub use waits_for::{AgentsByRole, WaitsFor, waits_for};
@@ -181,6 +180,7 @@ pub fn decide_on(
     // Everything that is opened, ended or left out is known by now; an offer that is made cannot be taken back.
     if !guards::hold_all_up(&decision) {
         schedule::offer_what_is_due(&mut decision, before.is_new);
+        missing_roles::note(&mut decision);
     }
     // Others are told last: of the run as it stands when all is decided, and of offers that were made.
     children::follow(&mut decision, &before, inputs);
@@ -216,7 +216,7 @@ const PASSES: [fn(&mut DecisionBuilder<'_>); 14] = [
     // Time that is up ends the run, its phase or a try, before anything else is made of what has had its time.
     deadline::enforce,
     // After deadlines, so that a try whose time is up is told to have been late, whoever was away.
-    absence::enforce,
+    missing_roles::enforce,
     // Help has a time of its own. Whoever waited too long for it is answered here, and no longer waits when it comes to
     // what tasks wait for.
     peers::enforce,

@@ -37,6 +37,11 @@ pub trait Place: Debug {
     fn weighs_contracts(&self, _role: &Role) -> bool {
         false
     }
+
+    /// Whether some agents of the role get no tasks for now, and others do.
+    fn has_excluded(&self, _role: &Role) -> bool {
+        false
+    }
 }
 
 /// What a task is given and has to give, as contracts are held against it.
@@ -120,41 +125,45 @@ impl Place for Recorded<'_> {
     fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
         self.0.iter().find(|placement| placement.task == *wanted.task).cloned()
     }
+
+    fn has_excluded(&self, _role: &Role) -> bool {
+        !self.0.is_empty()
+    }
 }
 
-/// Where the offer of a task goes: its role's queue unless the fleet says otherwise. Only leaves are placed.
+/// Where the offer of a task goes: its role's queue unless the fleet says otherwise. Only leaves are matched by what they
+/// need; any other task keeps away from agents that failed it, and from those that get no tasks.
 pub(super) fn place(decision: &DecisionBuilder<'_>, task: &TaskId, role: &Role) -> Option<Placement> {
     let run = decision.open()?;
-    let TaskId::Leaf(index) = task else { return None };
-    let planned = run.plan_task(&index.planned())?;
     let state = run.tasks.get(task);
     if state.is_some_and(lies_untaken) {
         return None;
     }
     let placing = decision.situation().placing;
-    let wanted = Wanted {
-        run: run.id,
-        task,
-        role,
+    let avoid = state.map(|state| avoided(state.queue.as_ref(), &state.avoid)).unwrap_or_default();
+    let any = Wanted {
+        by_name: is_by_name(run, task, state),
+        alone: state.is_some_and(|state| state.is_suspect(&run.limits)),
+        avoid,
+        stands: Some(run),
+        ..Wanted::of_role(run.id, task, role, decision.given())
+    };
+    let TaskId::Leaf(index) = task else {
+        let matters = any.by_name || !any.avoid.is_empty() || placing.has_excluded(role);
+        return matters.then(|| placing.place(&any)).flatten();
+    };
+    let planned = run.plan_task(&index.planned())?;
+    placing.place(&Wanted {
         needs: &planned.needs,
         tools: &planned.tools,
         substance: placing.weighs_contracts(role).then(|| work::substance(run, index)).flatten(),
         awarded: auction::awarded(run, index, decision.now()),
         named: handed_back(run, task),
-        by_name: is_by_name(run, index, state),
-        alone: state.is_some_and(|state| state.is_suspect(&run.limits)),
-        avoid: state
-            .map(|state| avoided(state.queue.as_ref(), &state.avoid))
-            .into_iter()
-            .flatten()
-            .chain(fellows(run, index))
-            .collect(),
+        avoid: any.avoid.into_iter().chain(fellows(run, index)).collect(),
         knows: knows(run, task),
         corpus: run.goal.corpus.as_ref().map(|corpus| corpus.id.as_str()),
-        given: decision.given(),
-        stands: Some(run),
-    };
-    placing.place(&wanted)
+        ..any
+    })
 }
 
 /// Whether offers to single agents were not taken over and over: those that could do it best are silent, and somebody
@@ -200,11 +209,12 @@ fn asked(state: &TaskState) -> Option<&AgentId> {
 
 /// Whether somebody is to be asked by name. Members of a group would else come into the hands of one process; what was
 /// taken from its role's queue by somebody who did not start it would be taken by the same one again.
-fn is_by_name(run: &RunState, index: &TaskIndex, state: Option<&TaskState>) -> bool {
+fn is_by_name(run: &RunState, task: &TaskId, state: Option<&TaskState>) -> bool {
     let lay_there =
         |state: &TaskState| state.status == TaskStatus::Queued && matches!(state.queue, Some(Queue::Role(_)));
     let suspect = |state: &TaskState| state.is_suspect(&run.limits);
-    index.is_member() || state.is_some_and(|state| lay_there(state) || suspect(state))
+    task.leaf().is_some_and(TaskIndex::is_member)
+        || state.is_some_and(|state| lay_there(state) || suspect(state))
 }
 
 /// What whoever had a task last said when it handed it back for another to do.
@@ -226,7 +236,7 @@ pub(super) fn role_named(decision: &DecisionBuilder<'_>, task: &TaskId, own: &Ro
     let run = decision.open()?;
     let leaf = task.as_leaf().filter(|index| !index.is_member())?;
     let words = handed_back(run, &leaf.to_task_id())?;
-    let roles = survey::leaf_roles(decision.capacity());
+    let roles = survey::leaf_roles(decision.capacity(), &[]);
     let known = |word: &String| {
         let named = roles.iter().find(|role| role.to_string().eq_ignore_ascii_case(word));
         named.filter(|role| *role != own && decision.capacity().contains_key(&Queue::Role((*role).clone())))

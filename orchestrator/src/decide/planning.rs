@@ -94,7 +94,7 @@ fn whoever_does(goal: &Goal, limits: &RunLimits) -> Role {
 pub(super) fn take_over(decision: &mut DecisionBuilder<'_>, brought: &PlanDraft) {
     let tools = decision.nameable_tools();
     let Some(run) = decision.open() else { return };
-    let mut roles = survey::leaf_roles(decision.capacity());
+    let mut roles = survey::leaf_roles(decision.capacity(), &[]);
     roles.extend(survey::roles_to_come(run, survey::roles_named(&brought.tasks)));
     let limits = run.limits.for_people();
     let named = survey::nameable(run, &tools, decision.reader());
@@ -123,9 +123,10 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
     let limits = run.limits.for_planners();
     let may_ask_again = may_ask_again(run);
     let values = survey::values(run);
-    let roles = survey::roles_for_planners(run, decision.capacity());
+    let specialists = decision.situation().specialists;
+    let roles = survey::roles_for_planners(run, decision.capacity(), specialists);
     let mut proposal = proposal.clone();
-    plan::matching::give_to_specialists(&mut proposal, &roles, decision.specialists());
+    plan::matching::give_to_specialists(&mut proposal, &roles, specialists);
     let tools = decision.nameable_tools();
     let Some(run) = decision.open() else { return };
     let named = survey::nameable(run, &tools, decision.reader());
@@ -210,7 +211,7 @@ pub(super) fn changed(
 ) -> Result<BTreeMap<TaskIndex, PlanTask>, String> {
     let tasks = plan::reworded(before, these, changed)?;
     let known = decision.nameable_tools();
-    let roles = survey::leaf_roles(decision.capacity());
+    let roles = survey::leaf_roles(decision.capacity(), decision.situation().specialists);
     let Some(run) = decision.open() else { return Ok(tasks) };
     let (named, values) = (survey::nameable(run, &known, decision.reader()), survey::values(run));
     let wrong = |plan: &Plan| {

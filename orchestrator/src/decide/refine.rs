@@ -54,8 +54,8 @@ pub(super) fn brought(
 
 /// What becomes of the plan by these operations.
 fn carried_out(decision: &mut DecisionBuilder<'_>, operations: &[RefineOperation]) -> Option<plan::Refined> {
-    let roles = survey::leaf_roles(decision.capacity());
     let specialists = decision.specialists();
+    let roles = survey::roles_for_planners(decision.open()?, decision.capacity(), specialists);
     let known = decision.nameable_tools();
     let run = decision.open()?;
     let before = run.plan.as_ref()?;

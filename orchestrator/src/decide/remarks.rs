@@ -2,9 +2,11 @@
 
 use muster_shared::flow::response::{NOT_CHECKED, NOT_LOOKED_UP};
 use muster_shared::flow::{RefusedOperation, TaskStatus};
-use muster_shared::run::RunState;
+use muster_shared::ids::TaskId;
+use muster_shared::run::{RunState, TaskState};
 
 use super::survey::{leaves, result, why};
+use super::waits_for::named;
 
 /// What is said in a report of committees that were divided; nothing when none was.
 pub(super) fn dissent_note(run: &RunState) -> Option<String> {
@@ -55,6 +57,16 @@ pub(super) fn refused_note(run: &RunState) -> Option<String> {
 pub(super) fn not_looked_up_note(run: &RunState) -> Option<String> {
     let unknown = marked(run, NOT_LOOKED_UP)?;
     Some(format!("What these tasks cite was not looked up: {unknown}."))
+}
+
+/// The reflections, changes of the plan, and verdicts on conflicts that failed, with the reason of the last one. Absent:
+/// none did.
+pub(super) fn failed_steps_note(run: &RunState) -> Option<String> {
+    let is_step = |task: &TaskId| matches!(task, TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_));
+    let failed = run.tasks.iter().filter(|(task, state)| state.status == TaskStatus::Failed && is_step(task));
+    let (tasks, states): (Vec<TaskId>, Vec<&TaskState>) =
+        failed.map(|(task, state)| (task.clone(), state)).unzip();
+    Some(format!("Not done: {} ({}).", named(&tasks), why(states.last()?)))
 }
 
 /// What was left out by decision, one line each.

@@ -192,7 +192,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
     }
     let mut proposal = proposal.clone();
     let mended = tools::fit(&mut proposal, named);
-    let roles = survey::roles_for_planners(run, decision.capacity());
+    let roles = survey::roles_for_planners(run, decision.capacity(), decision.situation().specialists);
     let limits = run.limits.for_planners();
     let values = survey::values(run);
     let made =

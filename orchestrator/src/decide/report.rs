@@ -42,6 +42,7 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
         response::note,
         remarks::unchecked_note,
         remarks::refused_note,
+        remarks::failed_steps_note,
         remarks::not_looked_up_note,
     ];
     for note in notes {

@@ -309,7 +309,8 @@ fn checked(
     tools: &[String],
     edited: &PlanDraft,
 ) -> Result<Plan, String> {
-    let roles = survey::leaf_roles(decision.capacity());
+    let mut roles = survey::leaf_roles(decision.capacity(), &[]);
+    roles.extend(survey::roles_to_come(run, survey::roles_named(&edited.tasks)));
     let (named, values) = (survey::nameable(run, tools, decision.reader()), survey::values(run));
     let problems = planning::wrong_with(edited, &run.limits.for_people(), &roles, named, &values);
     if !problems.is_empty() {

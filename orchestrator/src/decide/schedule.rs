@@ -1,6 +1,5 @@
 //! What is offered, and when: everything that is due, in order, as far as the queues have room.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use muster_shared::flow::{
@@ -17,8 +16,8 @@ use super::nonce::nonce;
 use super::place::{place, role_named};
 use super::trials::{self, TrialPart, shadow};
 use super::{
-    absence, auction, budget, conflicts, deadline, delegate, draft_review, groups, replan, review, rights,
-    survey, work,
+    auction, budget, conflicts, deadline, delegate, draft_review, groups, missing_roles, replan, review,
+    rights, survey, work,
 };
 
 /// Most offers in one decision: a batch of the record holds 500 messages, and the rest follows at once.
@@ -48,19 +47,6 @@ pub(super) fn offer_what_is_due(decision: &mut DecisionBuilder<'_>, is_new: bool
     offer_what_has_room(decision, is_new);
 }
 
-/// The roles that users define and that tasks are for which are due now.
-pub(crate) fn roles_due(run: &RunState) -> BTreeSet<Role> {
-    let named = run.plan.iter().flat_map(|plan| plan.tasks.values()).map(|task| &task.role);
-    if !named.chain(run.conflicts.settling.values().map(|settling| &settling.task.role)).any(is_specialist) {
-        return BTreeSet::new();
-    }
-    due(run).into_iter().filter_map(|task| role(run, &task)).filter(is_specialist).collect()
-}
-
-const fn is_specialist(role: &Role) -> bool {
-    matches!(role, Role::Specialist(_))
-}
-
 fn offer_what_has_room(decision: &mut DecisionBuilder<'_>, is_new: bool) {
     let now = decision.now();
     let may = |run: &&RunState| run.control.paused.is_none() && !deadline::takes_nothing_up(run, now);
@@ -79,6 +65,10 @@ fn offer_what_has_room(decision: &mut DecisionBuilder<'_>, is_new: bool) {
     }
     decision.limit_offers(most_offers(due.len(), is_new));
     for task in due {
+        offer(decision, &task);
+    }
+    let held = decision.open().filter(|run| refinement_waits(run, now)).map(held_back);
+    for task in held.unwrap_or_default() {
         offer(decision, &task);
     }
     offer_lost_again(decision);
@@ -111,7 +101,7 @@ pub(super) fn due(run: &RunState) -> Vec<TaskId> {
             let reflections = survey::unreflected(run).into_iter().map(TaskId::Reflect);
             // What members have begun comes before what nobody has.
             let members = groups::ready_members(run).cloned();
-            let leaves = members.chain(survey::ready_leaves(run)).map(TaskId::Leaf);
+            let leaves = members.chain(survey::ready_leaves(run).0).map(TaskId::Leaf);
             let settling = conflicts::to_settle(run).into_iter();
             let due = reflections.chain(settling).chain(leaves).filter(|task| budget::affords(run, task));
             let due: Vec<TaskId> = due.collect();
@@ -141,7 +131,30 @@ pub fn next_review(run: &RunState) -> Option<Millis> {
         return None;
     }
     let lost = run.tasks.values().filter_map(|state| lost_at(run, state));
-    lost.chain(auction::next_end(run)).chain(absence::next_look(run)).min()
+    lost.chain(auction::next_end(run)).chain(missing_roles::next_look(run)).min()
+}
+
+/// The leaves that a wanted refinement holds back, as far as they can be paid for.
+pub(super) fn held_back(run: &RunState) -> Vec<TaskId> {
+    if run.is_held() || run.phase != Phase::Executing || review::is_rejected(run) {
+        return Vec::new();
+    }
+    let held = survey::ready_leaves(run).1.into_iter().map(TaskId::Leaf);
+    held.filter(|task| budget::affords(run, task)).collect()
+}
+
+/// Whether the refinement that is wanted waits for agents. Only one that is about to start, or in work, holds leaves back.
+fn refinement_waits(run: &RunState, now: Millis) -> bool {
+    let lies = |state: &TaskState| lost_at(run, state).is_some_and(|at| at <= now);
+    let reflections = run.tasks.iter().filter(|(task, _)| matches!(task, TaskId::Reflect(_)));
+    survey::open_refinement(run).map(TaskId::Refine).is_some_and(|task| match run.tasks.get(&task) {
+        Some(state) if state.status.is_in_work() => lies(state),
+        Some(_) | None => {
+            work_feeds_refinement(run)
+                || !due(run).is_empty()
+                || reflections.map(|(_, state)| state).any(lies)
+        }
+    })
 }
 
 /// A refinement waits for what is in work, so that it hears of everything that asks for it.

@@ -1,9 +1,10 @@
 //! Questions to a run's state that several decisions ask.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{
-    About, BlueprintBrief, Ending, LeafRef, Plan, PlanTask, Reply, TaskDraft, TaskResult, TaskStatus,
+    About, BlueprintBrief, Ending, LeafRef, Plan, PlanTask, Reply, Specialty, TaskDraft, TaskResult,
+    TaskStatus,
 };
 use muster_shared::ids::{AgentId, Generation, Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::tools::{Nameable, NearestTool};
@@ -52,23 +53,35 @@ pub(super) fn blueprints(run: &RunState) -> &[BlueprintBrief] {
     if may_nest { &run.goal.blueprints } else { &[] }
 }
 
-/// Roles that a leaf can be given to: those that come with Muster for it, and the specialists that are there.
-pub(super) fn leaf_roles(capacity: &BTreeMap<Queue, u32>) -> Vec<Role> {
-    let specialists = capacity.keys().filter_map(|queue| {
-        if let Queue::Role(role @ Role::Specialist(_)) = queue { Some(role.clone()) } else { None }
-    });
-    [Role::Researcher, Role::Worker].into_iter().chain(specialists).collect()
+/// Roles that a leaf can be given to: those that come with Muster for it, and the specialists that are there, or were a
+/// moment ago.
+pub(super) fn leaf_roles(capacity: &BTreeMap<Queue, u32>, specialists: &[Specialty]) -> Vec<Role> {
+    let online =
+        capacity.keys().filter_map(|queue| if let Queue::Role(role) = queue { Some(role) } else { None });
+    let known: BTreeSet<&Role> = online.chain(specialists.iter().map(|known| &known.role)).collect();
+    let known = known.into_iter().filter(|role| matches!(role, Role::Specialist(_))).cloned();
+    [Role::Researcher, Role::Worker].into_iter().chain(known).collect()
 }
 
-/// The same without roles that stand in for others in a trial: plans name those others.
-pub(super) fn roles_for_planners(run: &RunState, capacity: &BTreeMap<Queue, u32>) -> Vec<Role> {
-    let mut roles = leaf_roles(capacity);
+/// The same without roles that have no agent and will have none soon, unless no role has one; and without roles that
+/// stand in for others in a trial: plans name those others.
+pub(super) fn roles_for_planners(
+    run: &RunState,
+    capacity: &BTreeMap<Queue, u32>,
+    specialists: &[Specialty],
+) -> Vec<Role> {
+    let mut roles = leaf_roles(capacity, specialists);
+    let is_online = |role: &Role| {
+        capacity.contains_key(&Queue::Role(role.clone())) || specialists.iter().any(|one| one.role == *role)
+    };
+    if roles.iter().any(is_online) {
+        roles.retain(is_online);
+    }
     roles.retain(|role| trials::only_tried(run).all(|tried| tried != role));
     roles
 }
 
-/// The specialists among the roles that somebody who knows the fleet has named. Who is not there may be on the way, and is
-/// waited for as long as the run's limits say.
+/// The roles among those named that may still come: a task waits for them as long as the run's limits say.
 pub(super) fn roles_to_come<'a>(run: &RunState, named: impl IntoIterator<Item = &'a str>) -> Vec<Role> {
     let may_come = run.limits.wait_for_role_ms > 0;
     let roles = named.into_iter().filter_map(|name| name.trim().to_lowercase().parse::<Role>().ok());
@@ -173,27 +186,25 @@ pub(super) fn open_refinement(run: &RunState) -> Option<u32> {
 }
 
 fn is_untouched(run: &RunState, number: u32) -> bool {
-    run.tasks.get(&TaskId::Refine(number)).is_none_or(|task| task.generation.0 == 0)
+    let task = run.tasks.get(&TaskId::Refine(number));
+    task.is_none_or(|task| task.generation.0 == 0 && !task.status.is_ended())
 }
 
-/// The leaves that are ready to be offered: those of higher priority first, else depth first.
-///
-/// While a refinement is wanted, only leaves that depend on nothing go on: the others would use results that
-/// the refinement may be about to complete.
-pub(super) fn ready_leaves(run: &RunState) -> Vec<TaskIndex> {
-    let Some(plan) = &run.plan else { return Vec::new() };
+/// The leaves that are ready to be offered, and those that a wanted refinement holds back: leaves that depend on others
+/// would use results that it may be about to complete. Leaves of higher priority come first, else depth first.
+pub(super) fn ready_leaves(run: &RunState) -> (Vec<TaskIndex>, Vec<TaskIndex>) {
+    let Some(plan) = &run.plan else { return Default::default() };
     let hold = open_refinement(run).map(TaskId::Refine).is_some_and(|task| {
         run.tasks.get(&task).is_some_and(|task| task.status.is_in_work()) || budget::affords(run, &task)
     });
     if run.planning.is_replanning() {
-        return Vec::new();
+        return Default::default();
     }
-    let free = |index: &TaskIndex| order::dependencies(plan, index).is_empty();
-    let may = |index: &TaskIndex| (!hold || free(index)) && !conflicts::holds(run, plan, index);
+    let free = |index: &TaskIndex| !hold || order::dependencies(plan, index).is_empty();
     let ready = order::ready(plan, &run.statuses()).into_iter();
-    let mut ready: Vec<TaskIndex> = ready.filter(may).collect();
+    let mut ready: Vec<TaskIndex> = ready.filter(|index| !conflicts::holds(run, plan, index)).collect();
     ready.sort_by_key(|index| std::cmp::Reverse(plan.priority(index)));
-    ready
+    ready.into_iter().partition(free)
 }
 
 /// What leaves gave, in order.

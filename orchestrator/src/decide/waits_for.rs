@@ -130,7 +130,8 @@ impl fmt::Display for WaitsFor {
     }
 }
 
-fn named(tasks: &[TaskId]) -> String {
+/// Tasks by their ids, the first few of many.
+pub(super) fn named(tasks: &[TaskId]) -> String {
     let names: Vec<String> = tasks.iter().take(MOST_NAMED).map(TaskId::to_string).collect();
     let more = tasks.len().saturating_sub(MOST_NAMED);
     if more == 0 { names.join(", ") } else { format!("{} and {more} more", names.join(", ")) }

@@ -49,7 +49,7 @@ fn planning(
     capacity: &BTreeMap<Queue, u32>,
     specialists: &[Specialty],
 ) -> Work {
-    let roles = survey::roles_for_planners(run, capacity);
+    let roles = survey::roles_for_planners(run, capacity, specialists);
     Work::Plan {
         refused: refused(run),
         roles: roles.iter().map(Role::to_string).collect(),
@@ -82,9 +82,13 @@ fn held_to(run: &RunState) -> HeldTo {
     HeldTo { statuses: survey::statuses_to_refine(run), context: run.peers.context.keys().cloned().collect() }
 }
 
-/// Those that tasks may be given to by name: not whoever stands in for others in a trial.
+/// Those that tasks may be given to by name: not whoever stands in for others in a trial, nor a role that only its name
+/// tells anything of.
 fn nameable(run: &RunState, specialists: &[Specialty]) -> Vec<Specialty> {
-    let is_usual = |one: &&Specialty| trials::only_tried(run).all(|role| *role != one.role);
+    let is_usual = |one: &&Specialty| {
+        let is_described = !one.is_built_in() || !one.tools.is_empty();
+        is_described && trials::only_tried(run).all(|role| *role != one.role)
+    };
     specialists.iter().filter(is_usual).cloned().collect()
 }
 
@@ -186,7 +190,7 @@ fn refine_brief(
         held_to: may_bring.then(|| held_to(run))?,
         plan: run.plan.clone()?,
         operations_left: run.limits.max_refine_operations,
-        roles: survey::roles_for_planners(run, capacity).iter().map(Role::to_string).collect(),
+        roles: survey::roles_for_planners(run, capacity, specialists).iter().map(Role::to_string).collect(),
         tools: tools::known(specialists),
         blueprints: survey::blueprints(run).to_vec(),
     })
@@ -231,7 +235,7 @@ fn refine(
     capacity: &BTreeMap<Queue, u32>,
     specialists: &[Specialty],
 ) -> Option<Work> {
-    let roles = survey::roles_for_planners(run, capacity);
+    let roles = survey::roles_for_planners(run, capacity, specialists);
     Some(Work::Refine {
         plan: run.plan.clone()?,
         progress: progress_tree(run),

@@ -3,20 +3,21 @@
 //! The queue is a short buffer; what does not fit waits in the runs, where order and fairness are decided.
 
 mod away;
+mod exclusion;
 mod ledger;
 mod served;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
-use std::time::Duration;
 
 use muster_bus::RegistryChange;
-use muster_shared::flow::{Placement, RunLimits, Specialty};
+use muster_shared::flow::{Placement, Specialty};
 use muster_shared::ids::{AgentId, Queue, Role, RunId};
-use muster_shared::run::{Input, RunState};
+use muster_shared::run::{Input, RunEvent, RunState};
 use muster_shared::sync::lock;
+use muster_shared::time::Millis;
 use muster_shared::track_record::{Identity, RunTrackRecord, TrackRecords};
-use muster_shared::wire::Profile;
+use muster_shared::wire::{ExcludedAgent, Profile};
 
 pub use ledger::Holding;
 
@@ -49,6 +50,10 @@ impl Place for Capacity {
 
     fn weighs_contracts(&self, role: &Role) -> bool {
         self.lock().roster.weighs_contracts(role)
+    }
+
+    fn has_excluded(&self, role: &Role) -> bool {
+        self.lock().roster.has_excluded(role)
     }
 }
 
@@ -111,6 +116,29 @@ impl Capacity {
             RegistryChange::Joined(profile) | RegistryChange::Changed(profile) => self.joined(&profile),
             RegistryChange::Left(agent) => self.left(agent),
         }
+    }
+
+    /// Agents of these roles are about to start: plans may name the roles.
+    pub(crate) fn expect(&self, roles: impl IntoIterator<Item = Role>) {
+        let mut inner = self.lock();
+        for role in roles {
+            if !inner.is_known(&Queue::Role(role.clone())) {
+                inner.away.left(Specialty::of_role(role));
+            }
+        }
+    }
+
+    /// Counts how tries of tasks ended with their agents, by what was decided of a run. Returns the agents that get no
+    /// tasks now, if others of their role are online.
+    pub(crate) fn count_tries(
+        &self,
+        decided: Option<(&RunState, &[RunEvent])>,
+        now: Millis,
+    ) -> Vec<ExcludedAgent> {
+        let ended = |(run, events): (&RunState, &[RunEvent])| {
+            events.iter().filter_map(|event| exclusion::ended(run, event)).collect()
+        };
+        self.lock().count_tries(decided.map(ended).unwrap_or_default(), now)
     }
 
     /// An agent came, or says something else of itself. Returns the runs that can go on.
@@ -189,18 +217,8 @@ impl Capacity {
         track_record
     }
 
-    /// The queues that are known, none with room: what a decision is tried with first. Of those of single agents,
-    /// those that the run has something in; of those of specialists that are away, those that it still waits for: who was never seen counts as
-    /// away since this orchestrator began.
-    pub(crate) fn none_and_missed(&self, run: Option<&RunState>) -> BTreeMap<Queue, u32> {
-        let held = run.map(in_work).unwrap_or_default();
-        let inner = self.lock();
-        let mut none = inner.none(&held);
-        none.extend(inner.missed(held.into_keys(), wait_for_role(run)).into_iter().map(|queue| (queue, 0)));
-        none
-    }
-
-    /// The queues that are known, none with room. Of those of single agents, those that the run has something in.
+    /// The queues of the roles that are online, none with room: what a decision is tried with first. Of those of single
+    /// agents, those that the run has something in.
     pub fn none(&self, run: Option<&RunState>) -> BTreeMap<Queue, u32> {
         self.lock().none(&run.map(in_work).unwrap_or_default())
     }
@@ -228,7 +246,7 @@ impl Capacity {
                 }
             }
         }
-        for specialty in inner.away.remembered() {
+        for specialty in inner.away.remembered().filter(|known| known.role.does_leaves()) {
             by_role.entry(&specialty.role).or_insert_with(|| specialty.clone());
         }
         by_role.into_values().take(Specialty::MOST).map(Specialty::within_limits).collect()
@@ -264,9 +282,8 @@ impl Capacity {
             let share = (mine + spare).min(*wanted);
             inner.pass_over(run, queue, share.saturating_sub(mine));
             inner.keep(run, queue, share);
-            // Of an agent that is gone there is nothing to lend.
-            // A role that nobody has takes one offer, for whoever comes.
-            if (matches!(queue, Queue::Role(_)) && share > 0) || inner.is_known(queue) {
+            // Of a role without an agent, and of an agent that is gone, there is nothing to lend.
+            if inner.is_known(queue) {
                 lent.insert(queue.clone(), share);
             }
         }
@@ -338,12 +355,6 @@ impl Capacity {
     fn lock(&self) -> MutexGuard<'_, Ledger> {
         lock(&self.inner)
     }
-}
-
-/// For how long a run waits for a role that nobody has.
-fn wait_for_role(run: Option<&RunState>) -> Duration {
-    let wait = run.map_or_else(|| RunLimits::default().wait_for_role_ms, |run| run.limits.wait_for_role_ms);
-    Duration::from_millis(wait)
 }
 
 fn add_missing(list: &mut Vec<String>, more: &[String]) {

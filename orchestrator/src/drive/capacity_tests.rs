@@ -1,6 +1,11 @@
 use std::collections::VecDeque;
 
 use super::*;
+use muster_shared::flow::{Ending, Goal, Outcome, RunLimits};
+use muster_shared::ids::{Generation, Seq, TaskId};
+use muster_shared::run::event::{RunCreated, TaskCompleted, TaskFailed};
+use muster_shared::run::{EVENT_VERSION, TaskState, begin_run};
+use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::decide::Substance;
@@ -195,10 +200,10 @@ proptest::proptest! {
 }
 
 #[test]
-fn without_an_agent_one_offer_waits_for_the_first_to_come() {
+fn a_role_without_an_agent_has_no_room_and_its_first_agent_wakes_the_run() {
     let capacity = Capacity::default();
-    assert_eq!(capacity.lend(run(1), of(0), &of(5)), of(1));
-    assert!(capacity.settle(run(1), of(1), &of(4)).is_empty());
+    assert_eq!(capacity.lend(run(1), of(0), &of(5)), BTreeMap::new());
+    assert!(capacity.settle(run(1), of(0), &of(5)).is_empty());
     assert_eq!(capacity.agents_changed(workers(2)), [run(1)]);
 }
 
@@ -263,48 +268,75 @@ fn who_does_poorly_gets_plain_tasks_only_while_nobody_better_is_free() {
 }
 
 #[test]
-fn a_specialist_that_left_is_missed_for_as_long_as_runs_wait_for_it() {
+fn planners_know_roles_that_left_a_moment_ago_or_start_with_the_fleet() {
     let capacity = Capacity::default();
-    let role: Role = "locksmith".parse().unwrap();
-    let queue = Queue::Role(role.clone());
-    let agent = AgentId::new("locksmith", 1);
-    let joined = || {
-        let RegistryChange::Joined(profile) = workers(1) else { unreachable!() };
-        let specialist = Some(Box::default());
-        RegistryChange::Joined(Profile {
-            agent: agent.clone(),
-            role: role.to_string(),
-            specialist,
-            ..profile
-        })
-    };
-    let second = Duration::from_secs(1);
-    let missed = |held: &[Queue], wait| capacity.lock().missed(held.iter().cloned(), wait);
-    assert_eq!(missed(&[], second), []);
-    assert_eq!(
-        missed(std::slice::from_ref(&queue), second),
-        std::slice::from_ref(&queue),
-        "it may be coming up"
-    );
-    assert_eq!(missed(std::slice::from_ref(&queue), Duration::ZERO), [], "nobody was seen for long enough");
-    drop(capacity.agents_changed(joined()));
-    assert_eq!(missed(std::slice::from_ref(&queue), second), [], "it is there");
-    drop(capacity.agents_changed(RegistryChange::Left(agent.clone())));
-    assert_eq!(missed(&[], second), std::slice::from_ref(&queue), "it left a moment ago");
-    assert_eq!(capacity.specialists().len(), 1, "planners still know it");
-    assert_eq!(missed(&[], Duration::ZERO), []);
-    drop(capacity.agents_changed(joined()));
-    assert_eq!(missed(&[], second), []);
+    let known = || capacity.specialists().into_iter().map(|known| known.role).collect::<Vec<_>>();
+    capacity.expect([Role::Planner, Role::Worker]);
+    assert_eq!(known(), [Role::Worker], "planners are given no tasks of plans");
+    drop(capacity.agents_changed(workers(1)));
+    assert_eq!(known(), [], "it is online");
+    drop(capacity.agents_changed(RegistryChange::Left(AgentId::new("worker", 1))));
+    assert_eq!(known(), [Role::Worker]);
+    assert!(capacity.none(None).is_empty(), "and is not online");
+}
+
+fn failing(n: u64, ending: Ending) -> (RunState, RunEvent) {
+    let task: TaskId = "1".parse().unwrap();
+    let outcome = Outcome { ending, ..Outcome::of_fault() };
+    let (goal, limits, deadline) = (Box::new(Goal::new("Why?")), RunLimits::default(), Millis(9));
+    let created = RunCreated { goal, limits, event_version: EVENT_VERSION, secret: String::new(), deadline };
+    let mut run = begin_run(run(7), &created.into(), Millis(0)).unwrap();
+    let (ended_by, outcome) = (Some(AgentId::new("worker", 1)), Some(Arc::new(outcome)));
+    run.tasks.insert(task.clone(), TaskState { ended_by, outcome, ..TaskState::default() });
+    let (generation, reason) = (Generation(u32::try_from(n).unwrap()), "it broke".to_owned());
+    let outcome = Some(Seq(n));
+    (run, TaskFailed { task, generation, outcome, reason }.into())
 }
 
 #[test]
-fn a_role_that_nobody_has_is_not_taken_for_one_that_is_there() {
-    let capacity = Capacity::default();
-    let wanted = BTreeMap::from([(Queue::Role("locksmith".parse().unwrap()), 2)]);
-    assert_eq!(capacity.lend(run(1), BTreeMap::new(), &wanted).into_values().collect::<Vec<_>>(), [1]);
-    let held: BTreeMap<Queue, u32> = wanted.keys().map(|queue| (queue.clone(), 1)).collect();
-    drop(capacity.settle(run(1), held.clone(), &wanted));
-    assert_eq!(capacity.lend(run(1), held, &wanted), BTreeMap::new());
+fn an_agent_that_fails_three_tasks_in_a_row_gets_none_for_a_minute_while_others_are_online() {
+    // How three tries ended, and whether that excludes the agent.
+    for (endings, excludes) in [
+        ([Ending::AgentFailed; 3], true),
+        ([Ending::ModelFailed; 3], true),
+        ([Ending::Blocked; 3], true),
+        ([Ending::AgentFailed, Ending::ModelFailed, Ending::AgentFailed], false),
+        ([Ending::Cancelled; 3], false),
+    ] {
+        let capacity = Capacity::default();
+        for n in 1..=2 {
+            let said =
+                serde_json::json!({ "agent": AgentId::new("worker", n), "role": "worker", "slots": 1 });
+            drop(capacity.joined(&serde_json::from_value(said).unwrap()));
+        }
+        let held = BTreeMap::from([(Queue::Agent(AgentId::new("worker", 2)), 1)]);
+        drop(capacity.settle(run(2), held, &BTreeMap::new()));
+        let mut excluded = Vec::new();
+        for (n, ending) in (1..).zip(endings) {
+            let (run, event) = failing(n, ending);
+            // A decision that is made twice counts once.
+            for _ in 0..2 {
+                excluded = capacity.count_tries(Some((&run, std::slice::from_ref(&event))), Millis(n));
+            }
+            assert!(n == 3 || excluded.is_empty(), "{endings:?}");
+        }
+        assert_eq!(excluded.len(), usize::from(excludes), "{endings:?}");
+        assert_eq!(capacity.has_excluded(&Role::Worker), excludes);
+        let (task, given) = ("1".parse().unwrap(), BTreeMap::new());
+        let to = || {
+            let placement = capacity.place(&Wanted::of_role(run(1), &task, &Role::Worker, &given));
+            placement.map(|placement| placement.to.to_string())
+        };
+        assert_eq!(to(), excludes.then(|| "@worker-2".to_owned()), "the other one is waited for");
+        drop(capacity.left(AgentId::new("worker", 2)));
+        assert_eq!(to(), None, "nobody else is online");
+        assert!(capacity.count_tries(None, Millis(60_003)).is_empty(), "a minute is over");
+        let (run, event) = failing(4, endings[1]);
+        let again = capacity.count_tries(Some((&run, &[event])), Millis(60_004));
+        assert_eq!(again.len(), usize::from(excludes), "one more failure is enough");
+        let done = TaskCompleted { task: task.clone(), generation: Generation(1), outcome: Seq(5) };
+        assert!(capacity.count_tries(Some((&run, &[done.into()])), Millis(60_005)).is_empty());
+    }
 }
 
 #[test]

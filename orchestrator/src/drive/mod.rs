@@ -79,6 +79,7 @@ pub async fn run(
     let (registry, record) = (bus.registry(), bus.record());
     // Signals are followed from before the first run is read, so that none falls between.
     let (agents, after) = tokio::try_join!(registry.list(), record.newest())?;
+    context.capacity.expect(context.settings.expected_roles.iter().cloned());
     for agent in agents {
         drop(context.capacity.agents_changed(muster_bus::RegistryChange::Joined(agent)));
     }
@@ -186,7 +187,7 @@ async fn count(context: &OrchestratorContext, announced: &muster_bus::Announced)
             rest::Given::Program => memory::rest(),
         }
         let (set_aside, times) = context.runs_set_aside();
-        announced.set_aside(set_aside, times);
+        announced.set_aside(set_aside, times, context.capacity.count_tries(None, context.now()));
         tokio::time::sleep(COUNT).await;
         context.mind_the_clock().await;
         context.judge_all();
@@ -213,6 +214,7 @@ fn profile(bus: &Bus, settings: &OrchestratorSettings, now: Millis) -> Profile {
         set_aside: Vec::new(),
         by_gateway: false,
         times_set_aside: 0,
+        excluded: Vec::new(),
         metrics: String::new(),
         presence: muster_shared::flow::Presence::default(),
     }

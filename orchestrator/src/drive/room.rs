@@ -9,7 +9,7 @@ use muster_shared::run::{ApplyError, Input, RunState};
 use muster_shared::time::Millis;
 
 use super::capacity::{Capacity, FleetAnswer, Holding};
-use crate::decide::{ByRules, Decision, Place, Situation, Wanted, decide_on, roles_due};
+use crate::decide::{ByRules, Decision, Place, Situation, Wanted, decide_on};
 use crate::matching::Look;
 
 /// Of so many tasks that wait is remembered who could do them. More of a run have their place in line.
@@ -45,12 +45,7 @@ pub fn decide_with_room(
         is_up_to_date: Cell::default(),
         looks: RefCell::default(),
     };
-    let mut capacity = fleet.none_and_missed(run.as_deref());
-    // One offer of what is due waits for whoever comes, though nobody of its role is there.
-    let due = run.as_deref().map(roles_due).unwrap_or_default();
-    for role in due {
-        capacity.entry(Queue::Role(role)).or_insert(0);
-    }
+    let mut capacity = fleet.none(run.as_deref());
     let specialists = fleet.specialists();
     let situation = Situation {
         id,
@@ -62,6 +57,8 @@ pub fn decide_with_room(
     };
     let mut decision = decide_on(run, inputs, situation)?;
     capacity = decision.lent.take().unwrap_or(capacity);
+    let decided = decision.after.as_deref().zip(Some(&decision.events[..]));
+    drop(fleet.count_tries(decided, now));
     let looks = told.left_looking(&decision);
     // Whom another member of its group should rather not be is known once one member is placed.
     let looks_again = !looks.is_empty() && decision.offers.iter().any(is_to_one_for_a_group);
@@ -142,5 +139,9 @@ impl Place for FleetAnswers<'_> {
 
     fn weighs_contracts(&self, role: &Role) -> bool {
         self.fleet.weighs_contracts(role)
+    }
+
+    fn has_excluded(&self, role: &Role) -> bool {
+        self.fleet.has_excluded(role)
     }
 }

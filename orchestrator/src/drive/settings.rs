@@ -5,6 +5,7 @@ use std::time::Duration;
 use muster_shared::flow::guard::joined;
 use muster_shared::flow::limits::LONGEST_RUN_MS;
 use muster_shared::flow::{Goal, RunLimits};
+use muster_shared::ids::Role;
 use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,9 @@ settings! {
         /// After how many entries of its record the state of a run is kept aside, so that whoever takes it over need not
         /// fold all of them; 0 for never.
         pub snapshot_every: u32 = 200 => internal(),
+        /// The roles whose agents start with the fleet: plans may name them before they join. Not a setting.
+        #[serde(skip)]
+        pub expected_roles: Vec<Role> = vec![Role::Researcher, Role::Worker] => internal(),
         /// The domains whose runs this orchestrator sees to (`muster run --domain NAME`, the action `plan`); it leaves others
         /// to orchestrators of no domain, as long as there are some.
         pub domains: Vec<String> = Vec::new() => list(); Fleet Harmless,

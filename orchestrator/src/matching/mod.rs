@@ -87,11 +87,6 @@ impl Candidate {
         Identity::of(&self.agent, &self.name, &self.host)
     }
 
-    /// Whether it does tasks of plans.
-    const fn does_leaves(&self) -> bool {
-        matches!(self.role, Role::Worker | Role::Researcher | Role::Specialist(_))
-    }
-
     /// Most capabilities, and most tools, that are heard of one agent.
     const MOST_SAID: usize = 64;
 }
@@ -119,6 +114,8 @@ pub enum Grade {
     Dear,
     /// Half of what it did, or more, went wrong.
     Poor,
+    /// It failed several tasks in a row, and gets none for now if others of its role are online.
+    Excluded,
 }
 
 /// By how much somebody's tasks must take longer, or cost more, than the best of its role for it to count.
@@ -252,14 +249,26 @@ impl Roster {
         for member in self.members.values_mut() {
             let best = best.get(&member.candidate.role).copied().unwrap_or_default();
             let grade = member.tally.map_or(Grade::Usual, |tally| Grade::of(&tally, best));
-            if grade != member.grade
-                && let Some(pool) = self.pools.get_mut(&member.candidate.role)
-            {
-                pool.remove(member);
-                member.grade = grade;
-                pool.insert(member);
+            if member.grade != Grade::Excluded {
+                regrade(&mut self.pools, member, grade);
             }
         }
+    }
+
+    /// Gives an agent no more tasks if others of its role are online, or gives it tasks again. Returns whether that is new.
+    pub fn exclude(&mut self, agent: &AgentId, excluded: bool) -> bool {
+        let member = self.members.get_mut(agent);
+        let Some(member) = member.filter(|member| excluded != (member.grade == Grade::Excluded)) else {
+            return false;
+        };
+        regrade(&mut self.pools, member, if excluded { Grade::Excluded } else { Grade::Usual });
+        true
+    }
+
+    /// Whether some agents of a role are excluded and others are not.
+    #[must_use]
+    pub fn has_excluded(&self, role: &Role) -> bool {
+        self.pools.get(role).is_some_and(RolePool::has_excluded)
     }
 
     /// An agent of the roster.
@@ -322,7 +331,7 @@ impl Roster {
             let of =
                 |counts: &BTreeMap<AgentId, u32>| counts.get(&member.candidate.agent).copied().unwrap_or(0);
             let taken = member.taken.saturating_sub(of(kept)).saturating_add(of(wanted.given));
-            member.candidate.does_leaves()
+            member.candidate.role.does_leaves()
                 && taken < member.candidate.slots
                 && wanted.avoid.iter().all(|avoided| avoided.agent != member.candidate.agent)
         };
@@ -359,5 +368,15 @@ impl Roster {
 
     fn member(&self, agent: &AgentId) -> Option<&Member> {
         self.members.get(agent)
+    }
+}
+
+fn regrade(pools: &mut BTreeMap<Role, RolePool>, member: &mut Member, grade: Grade) {
+    if grade != member.grade
+        && let Some(pool) = pools.get_mut(&member.candidate.role)
+    {
+        pool.remove(member);
+        member.grade = grade;
+        pool.insert(member);
     }
 }

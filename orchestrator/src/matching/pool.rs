@@ -187,7 +187,12 @@ impl RolePool {
 
     /// Whether some of it do poorly and others do not.
     pub(super) fn has_poor(&self) -> bool {
-        self.grades.len() > 1 && self.grades.contains_key(&Grade::Poor)
+        self.has_excluded() || self.grades.len() > 1 && self.grades.contains_key(&Grade::Poor)
+    }
+
+    /// Whether some of it are excluded and others are not.
+    pub(super) fn has_excluded(&self) -> bool {
+        self.grades.len() > 1 && self.grades.contains_key(&Grade::Excluded)
     }
 
     /// Whether most of its kinds are of nobody any more.

@@ -137,7 +137,12 @@ impl<'a> Search<'a> {
     /// Whether an agent's contract takes the task on, as far as that makes a difference.
     pub(super) fn suits(&self, member: &Member) -> bool {
         let kind = self.pool.kind(member.kind).filter(|_| member.candidate.role == *self.wanted.role);
-        kind.is_none_or(|kind| self.refusal(kind).is_none())
+        !self.is_excluded(member) && kind.is_none_or(|kind| self.refusal(kind).is_none())
+    }
+
+    /// Whether an agent gets no tasks for now, and others of its role do.
+    fn is_excluded(&self, member: &Member) -> bool {
+        member.grade == Grade::Excluded && self.pool.has_excluded()
     }
 
     /// How much of what is needed a kind can do.
@@ -193,11 +198,17 @@ impl<'a> Search<'a> {
         if !self.may_name() {
             return None;
         }
-        let best = self.best(true).or_else(|| self.is_choosy.then(|| self.best(false)).flatten());
+        let is_single = self.is_choosy || self.pool.has_excluded();
+        let best = self.best(true).or_else(|| is_single.then(|| self.best(false)).flatten());
+        // Agents that can do less come before those that get no tasks.
+        let best = best.or_else(|| {
+            let kinds = self.pool.has_excluded().then(|| self.pool.kinds());
+            kinds?.filter_map(|(_, kind)| self.first_of(kind, false)).min()
+        });
         let (is_busy, _, _, _, agent) = best?;
-        // Where others could do it as well, nobody is waited for; but who was asked and did nothing is free, and would take
-        // whatever waits for its role.
-        (!is_busy || self.is_choosy || self.avoids_idle()).then(|| agent.clone())
+        // Where others could do it as well, nobody is waited for; but who failed the task or did not start it, and who gets
+        // no tasks, is free, and would take whatever waits for its role.
+        (!is_busy || is_single || self.avoids_idle()).then(|| agent.clone())
     }
 
     fn avoids_idle(&self) -> bool {
@@ -215,14 +226,17 @@ impl<'a> Search<'a> {
 
     fn may_have(&self, agent: &AgentId, avoiding: bool) -> bool {
         let able = |at: usize| self.able.binary_search(&at).is_ok();
-        let member = self.roster.member(agent);
-        member.is_some_and(|member| member.candidate.role == *self.wanted.role && able(member.kind))
-            && !(avoiding && self.avoid.contains_key(agent))
+        let suits = |member: &Member| {
+            member.candidate.role == *self.wanted.role && able(member.kind) && !self.is_excluded(member)
+        };
+        self.roster.member(agent).is_some_and(suits) && !(avoiding && self.avoid.contains_key(agent))
     }
 
     fn first_of(&self, kind: &Kind, avoiding: bool) -> Option<Rank<'a>> {
         let mut best: Option<Rank<'a>> = None;
+        let is_excluded = |agent| self.roster.member(agent).is_some_and(|member| self.is_excluded(member));
         let left = kind.agents().filter(|agent| !(avoiding && self.avoid.contains_key(*agent)));
+        let left = left.filter(|agent| !is_excluded(agent));
         for agent in left.take(MOST_LOOKED_AT) {
             let Some(rank) = self.rank(agent) else { continue };
             let is_as_it_stands = !self.wanted.given.contains_key(agent);

@@ -122,6 +122,9 @@ fn reason(
     if search.is_choosy && search.covers(kind) < search.covered {
         return Some(lacking(search, kind));
     }
+    if member.grade == Grade::Excluded {
+        return Some("it failed several tasks in a row and gets none for now".to_owned());
+    }
     let (own, best) = (search.rank(agent)?, search.rank(chosen)?);
     if own.0 != best.0 {
         return Some("all its slots are taken".to_owned());
@@ -131,7 +134,7 @@ fn reason(
         return Some(match member.grade {
             Grade::Poor => format!("too much of its work went wrong: {tally}"),
             Grade::Dear => format!("it takes longer or costs more: {tally}"),
-            Grade::Usual => "as good as known".to_owned(),
+            Grade::Usual | Grade::Excluded => "as good as known".to_owned(),
         });
     }
     if own.2 != best.2 {

@@ -38,6 +38,7 @@ pub(super) fn topics(event: &RunEvent) -> &'static [Topic] {
         | RunEvent::TaskTakenBack(_)
         | RunEvent::ErrorBudgetUsedUp(_)
         | RunEvent::DeadlockEnded(_)
+        | RunEvent::RoleAvailabilityChanged(_)
         | RunEvent::RunGivenUp(_) => &[Failure, Turn],
         RunEvent::TaskRetried(_)
         | RunEvent::TaskFailed(_)

@@ -173,8 +173,8 @@ settings! {
         /// Most times that the report is written again upon what a reviewer says, up to 5.
         #[serde(skip_serializing_if = "crate::is_usual::<_, { DRAFT_ROUNDS as u64 }>")]
         pub draft_rounds: u8 = DRAFT_ROUNDS => bounded(0, 5),
-        /// How long tasks wait for a specialist that nobody is, before they fail; 0s refuses plans that name one. One
-        /// that is started anew is back within seconds.
+        /// How long tasks wait for a role without an agent before they fail, half of the run's time at most; 0s refuses
+        /// plans of people that name one. An agent that is started again is back within seconds.
         #[serde(skip_serializing_if = "crate::is_usual::<_, WAIT_FOR_ROLE_MS>")]
         pub wait_for_role_ms: u64 = WAIT_FOR_ROLE_MS => bounded(0, LONGEST_RUN_MS),
         /// What tasks of the run may use.

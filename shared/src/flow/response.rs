@@ -128,6 +128,13 @@ impl FailureKind {
         matches!(self, Self::ModelUnavailable | Self::AnswersUnusable)
     }
 
+    /// Whether the agent is to blame, or its model: another agent may do the task.
+    #[must_use]
+    pub const fn is_of_the_agent(self) -> bool {
+        self.is_of_the_model()
+            || matches!(self, Self::AgentFault | Self::FellSilent | Self::WrongProduct | Self::ContractBroken)
+    }
+
     /// In words, as part of a sentence.
     #[must_use]
     pub const fn in_words(self) -> &'static str {

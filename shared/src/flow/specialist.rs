@@ -50,13 +50,14 @@ impl Specialty {
     #[must_use]
     pub fn of_built_in<'a>(role: &Role, tools: impl Iterator<Item = &'a String>) -> Option<Self> {
         let tools: Vec<String> = tools.cloned().collect();
-        (!tools.is_empty()).then(|| Self {
-            role: role.clone(),
-            description: String::new(),
-            capabilities: Vec::new(),
-            tools,
-            gives: Vec::new(),
-        })
+        (!tools.is_empty()).then(|| Self { tools, ..Self::of_role(role.clone()) })
+    }
+
+    /// A role of which only its name is known.
+    #[must_use]
+    pub fn of_role(role: Role) -> Self {
+        let (description, capabilities, tools, gives) = (String::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { role, description, capabilities, tools, gives }
     }
 
     /// Whether it is about a role that comes with Muster.

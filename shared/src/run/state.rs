@@ -27,7 +27,7 @@ use crate::flow::{
     Auction, DraftReviewPolicy, Goal, Plan, PlanTask, Reflection, RefusedOperation, Report, RunLimits,
     TaskStatus, Usage, Writing,
 };
-use crate::ids::{AgentId, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
+use crate::ids::{AgentId, Generation, QuestionId, Role, RunId, Seq, TaskId, TaskIndex};
 use crate::time::Millis;
 use crate::track_record::Tally;
 
@@ -137,6 +137,9 @@ pub struct RunState {
     /// What guards are asked about, and what they said.
     #[serde(default, skip_serializing_if = "Guarding::is_empty")]
     pub guarding: Guarding,
+    /// Roles that its tasks need and of which no agent is online, each with the time when that was noticed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing_roles: BTreeMap<Role, Millis>,
     /// Trials that it takes part in.
     #[serde(default, skip_serializing_if = "Trials::is_empty")]
     pub trials: Trials,

@@ -95,7 +95,8 @@ impl TaskState {
         self.keep_from(Avoided { agent, reason: reason.to_owned(), idle: false });
     }
 
-    /// The same of an agent that was asked and did nothing: rather than to it, the task goes to one that is busy.
+    /// The same of an agent that failed the task, or did not start it: the task waits for another agent, even if that one
+    /// is busy.
     pub fn avoid_idle(&mut self, agent: AgentId, reason: &str) {
         self.keep_from(Avoided { agent, reason: reason.to_owned(), idle: true });
     }
@@ -211,7 +212,7 @@ pub struct Avoided {
     pub agent: AgentId,
     /// Why, in a few words: `it failed it`.
     pub reason: String,
-    /// Whether it was asked and did nothing: it is free, and whoever is free takes what waits for its role.
+    /// Whether it failed the task or did not start it: it is free, and would take what waits for its role.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub idle: bool,
 }

@@ -184,6 +184,9 @@ pub struct Profile {
     /// Of an orchestrator: how often it left a run alone since it started.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub times_set_aside: u64,
+    /// Of an orchestrator: agents that get no tasks for now, with the reasons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excluded: Vec<ExcludedAgent>,
     /// Where it serves its figures for Prometheus (`127.0.0.1:9464`); empty where it does not.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub metrics: String,
@@ -264,6 +267,25 @@ pub struct SetAside {
 impl SetAside {
     /// Longest reason, in characters.
     pub const MAX_REASON: usize = 400;
+}
+
+/// An agent that failed several tasks in a row and gets none for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct ExcludedAgent {
+    /// The agent.
+    pub agent: AgentId,
+    /// Why.
+    #[serde(default)]
+    pub reason: String,
+    /// Until when, in UTC milliseconds.
+    #[serde(default)]
+    pub until: u64,
+}
+
+impl ExcludedAgent {
+    /// Longest reason, in characters.
+    pub const MAX_REASON: usize = SetAside::MAX_REASON;
 }
 
 const fn one() -> u32 {

@@ -14,6 +14,6 @@ pub mod tool_server;
 pub use codec::{CodecError, Encoding, decode, encode};
 pub use envelope::{Body, Envelope, MessageKind, StoredBody, TraceContext};
 pub use message::{
-    Advertised, Command, ControlMessage, Heartbeat, Live, LiveKind, OwnerAnswer, OwnerMessage, Profile,
-    SetAside, UNANSWERED,
+    Advertised, Command, ControlMessage, ExcludedAgent, Heartbeat, Live, LiveKind, OwnerAnswer, OwnerMessage,
+    Profile, SetAside, UNANSWERED,
 };

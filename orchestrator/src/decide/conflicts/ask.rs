@@ -131,7 +131,7 @@ fn add(
     };
     let operations = [RefineOperation::Add { after: last.task.clone(), tasks: vec![new] }];
     let limits = RunLimits { max_refine_operations: 1, ..run.limits.clone() };
-    let roles = survey::leaf_roles(decision.capacity());
+    let roles = survey::leaf_roles(decision.capacity(), &[]);
     let Refined { plan, refused, .. } =
         plan::refine(before, &survey::statuses_to_refine(run), &operations, &limits, &roles, None);
     let task = plan.tasks.keys().find(|index| !before.tasks.contains_key(*index)).cloned();

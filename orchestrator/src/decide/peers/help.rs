@@ -51,7 +51,8 @@ pub(super) fn ask(
 
 /// The role that is asked: of those that can take tasks in this fleet.
 fn role_of(decision: &mut DecisionBuilder<'_>, to: &Peer) -> Result<Role, String> {
-    let roles = survey::leaf_roles(decision.capacity());
+    let specialists = decision.specialists();
+    let roles = survey::leaf_roles(decision.capacity(), specialists);
     let list = || roles.iter().map(Role::to_string).collect::<Vec<_>>().join(", ");
     let known = |name: &str| {
         let role = name.trim().to_lowercase().parse::<Role>().ok().filter(|role| roles.contains(role));
@@ -63,7 +64,7 @@ fn role_of(decision: &mut DecisionBuilder<'_>, to: &Peer) -> Result<Role, String
         Peer::Role(name) => known(name),
         Peer::Agent(name) => known(name.rsplit_once('-').map_or(name, |(role, _)| role)),
         Peer::Capability(name) => {
-            let able = matching::capable(std::slice::from_ref(name), &roles, decision.specialists());
+            let able = matching::capable(std::slice::from_ref(name), &roles, specialists);
             let best = able.into_iter().next().map(|peer| peer.role);
             best.ok_or_else(|| {
                 format!("nobody in this fleet says that they can do {:?}: there are {}", name.trim(), list())

@@ -88,8 +88,9 @@ fn see_to(
             Ok(Some(values::read(run, asker, wanted)))
         }
         PeerRequest::CapabilityQuery(query) => {
-            let roles = survey::leaf_roles(decision.capacity());
-            let peers = matching::capable(&query.needs, &roles, decision.specialists());
+            let specialists = decision.specialists();
+            let roles = survey::leaf_roles(decision.capacity(), specialists);
+            let peers = matching::capable(&query.needs, &roles, specialists);
             Ok(Some(FoundAnswer {
                 words: in_words(&query.needs, &peers),
                 answer: PeerAnswer::CapabilityFound { peers },

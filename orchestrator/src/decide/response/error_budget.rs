@@ -2,7 +2,7 @@
 //! can be asked, nothing more is begun, and the report is written from what there is.
 
 use muster_shared::flow::{About, Plan, Question};
-use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::run::event::{ErrorBudgetUsedUp, TaskSkipped};
 use muster_shared::run::{Phase, RunState};
 
@@ -21,7 +21,7 @@ pub(super) fn allows_another_try(run: &RunState, task: &TaskId) -> bool {
 pub(in crate::decide) fn spend(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
     let Some(run) = decision.open() else { return };
     let (failures, most) = (run.responses.failures, run.limits.responses.error_budget);
-    let is_up = (most > 0 && failures >= most) || no_model_answers(run);
+    let is_up = (most > 0 && failures >= most) || no_model_answers(run) && !others_work(run, task);
     if !is_up || run.responses.used_up || run.phase != Phase::Executing {
         return;
     }
@@ -48,6 +48,13 @@ fn has_made_too_many(run: &RunState) -> bool {
 fn no_model_answers(run: &RunState) -> bool {
     let most = run.limits.responses.model_failures;
     most > 0 && run.responses.model_failures >= most
+}
+
+/// Whether an agent works that failed nothing yet: one broken agent may fail many tasks before another one ends its first.
+fn others_work(run: &RunState, task: &TaskId) -> bool {
+    let is_sound = |agent: &AgentId| run.tallies.get(agent).is_none_or(|tally| tally.failed == 0);
+    let mut others = run.tasks.iter().filter(|(other, state)| *other != task && state.status.is_in_work());
+    others.any(|(_, state)| state.agent.as_ref().is_some_and(is_sound))
 }
 
 fn ask(decision: &mut DecisionBuilder<'_>, index: TaskIndex, failures: u32) {

@@ -1,6 +1,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-mod absence;
 mod acceptance;
 mod approvals;
 mod auctions;
@@ -21,6 +20,7 @@ mod learning;
 mod liveness;
 mod loss;
 mod meaning;
+mod missing_roles;
 mod nested;
 mod peers;
 mod placing;

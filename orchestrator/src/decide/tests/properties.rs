@@ -11,7 +11,7 @@ use muster_shared::wire::codec::{decode_unbounded, encode};
 use proptest::prelude::*;
 
 use super::fleet::{Fleet, ID, advising, cancel, failed, good, leaf, queue};
-use crate::decide::{Recorded, RecordedReadings, Situation, decide};
+use crate::decide::{Recorded, RecordedReadings, Situation, decide, next_deadline, next_review};
 
 /// Plans in which every task may depend on earlier ones.
 fn plans() -> impl Strategy<Value = Vec<TaskDraft>> {
@@ -142,6 +142,46 @@ proptest! {
         replay(&fleet);
         prop_assert!(crate::replay::replay(ID, &fleet.record).is_ok());
         fold_from_every_position(&fleet);
+    }
+
+    /// Whatever roles have no agent, wherever one goes away: no task of such a role waits beyond the limit.
+    #[test]
+    fn no_task_waits_for_a_missing_role_beyond_the_limit(
+        tasks in plans(),
+        manners in proptest::collection::vec(any::<u8>(), 5),
+        missing in proptest::sample::subsequence(Role::BUILT_IN.to_vec(), 0..5),
+        leaves in 0_usize..40,
+        pattern in proptest::sample::select(vec![None, Some("committee:3"), Some("redundant:2")]),
+    ) {
+        let pattern = pattern.map(str::to_owned);
+        let tasks: Vec<TaskDraft> =
+            tasks.into_iter().map(|task| TaskDraft { pattern: pattern.clone(), ..task }).collect();
+        let mut fleet = Fleet::new();
+        let limits = RunLimits { wait_for_role_ms: 5_000, ..RunLimits::default() };
+        fleet.submit("everything", limits);
+        for n in 0..400 {
+            if n == leaves {
+                missing.iter().for_each(|role| drop(fleet.slots.remove(&queue(role.clone()))));
+                // Nobody takes what lies in their queues.
+                fleet.open.retain(|offer| fleet.slots.contains_key(&offer.queue));
+                fleet.turn(vec![Input::Capacity]);
+            }
+            if fleet.status().is_ended() {
+                break;
+            }
+            if let Some(offer) = fleet.open.first().cloned() {
+                fleet.start(&offer);
+                let outcome = behave(&offer, &tasks, &manners);
+                fleet.end(&offer, outcome);
+                continue;
+            }
+            let run = fleet.run();
+            let due = next_review(run).into_iter().chain(next_deadline(run)).min().unwrap();
+            fleet.at(due.max(Millis(fleet.now.0 + 1_000)));
+        }
+        prop_assert!(fleet.status().is_ended(), "{:?}", fleet.run());
+        prop_assert!(fleet.now.0 < 1_000_000 + 60_000, "{}", fleet.now.0);
+        replay(&fleet);
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! What is taken of each queue, by whom, and who waits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::time::Duration;
 
 use muster_shared::flow::Specialty;
 use muster_shared::ids::{AgentId, Queue, Role, RunId};
 use muster_shared::plan::tools::is_standard;
 use muster_shared::run::RunState;
-use muster_shared::wire::{Advertised, Profile};
+use muster_shared::time::Millis;
+use muster_shared::wire::{Advertised, ExcludedAgent, Profile};
 
 use super::ORCHESTRATOR;
 use super::away::Away;
+use super::exclusion::{AgentTry, FailureStreaks};
 use super::served::Served;
 use crate::decide::{in_hands, in_work};
 use crate::drive::line::Line;
@@ -94,6 +95,8 @@ pub(super) struct Ledger {
     pub(super) roster: Roster,
     /// Specialists of which the last one left lately.
     pub(super) away: Away,
+    /// The failures of agents since their last success.
+    streaks: FailureStreaks,
 }
 
 impl Ledger {
@@ -105,6 +108,7 @@ impl Ledger {
         self.served.admit(profile);
         let Ok(role) = profile.role.parse::<Role>() else { return };
         self.note_tools(profile, &role);
+        self.away.back(&role);
         let mut is_news = false;
         if let Some(candidate) = Candidate::of(profile) {
             is_news = self.roster.candidate(&candidate.agent) != Some(&candidate);
@@ -127,7 +131,6 @@ impl Ledger {
         let named = || profile.tools.iter().filter(|tool| !tool.contains('*'));
         let specialty = match (role, &profile.specialist) {
             (Role::Specialist(_), Some(specialist)) => {
-                self.away.back(role);
                 let Advertised { description, capabilities, contract } = (**specialist).clone();
                 let (tools, gives) = (named().cloned().collect(), contract.gives());
                 Some(Specialty { role: role.clone(), description, capabilities, tools, gives })
@@ -153,22 +156,36 @@ impl Ledger {
 
     /// The agent is gone. Returns the runs that have something in its own queue.
     pub(super) fn dismiss(&mut self, agent: AgentId) -> Vec<RunId> {
-        if let Some(specialty) = self.specialists.remove(&agent)
-            && !specialty.is_built_in()
-            && !self.specialists.values().any(|other| other.role == specialty.role)
-        {
-            self.away.left(specialty);
-        }
+        let specialty = self.specialists.remove(&agent);
         self.served.dismiss(&agent);
         self.roster.dismiss(&agent);
-        if self.agents.remove(&agent).is_some() {
+        self.streaks.forget(&agent);
+        if let Some(Seated { role, .. }) = self.agents.remove(&agent) {
             self.count();
+            if !self.slots.contains_key(&role) {
+                let specialty = specialty.filter(|known| !known.is_built_in());
+                self.away.left(specialty.unwrap_or_else(|| Specialty::of_role(role)));
+            }
         }
         let queue = Queue::Agent(agent);
         // Whoever waits for it has to look for another.
         let waited = self.waiting.remove(&queue).unwrap_or_default();
         let held = self.held.iter().filter(|(_, held)| held.queues.contains_key(&queue));
         held.map(|(run, _)| *run).chain(waited.runs()).collect()
+    }
+
+    /// Counts how tries ended with their agents. An agent that failed too many in a row gets no tasks for a while. Returns
+    /// those that get none now.
+    pub(super) fn count_tries(&mut self, ended: Vec<AgentTry>, now: Millis) -> Vec<ExcludedAgent> {
+        ended.into_iter().for_each(|ended| self.streaks.count(ended, now));
+        let mut excluded = Vec::new();
+        for (agent, exclusion) in self.streaks.all(now) {
+            if self.roster.exclude(agent, exclusion.is_some()) {
+                self.freed.push((agent.clone(), None));
+            }
+            excluded.extend(exclusion.cloned());
+        }
+        excluded
     }
 
     /// Counts everything anew, since it depends on which roles agents have.
@@ -290,12 +307,6 @@ impl Ledger {
         roles.chain(agents.cloned()).map(|queue| (queue, 0)).collect()
     }
 
-    /// The queues of specialists that are away for less than `wait`: those that left, and those that something is held for.
-    pub(super) fn missed(&self, held: impl Iterator<Item = Queue>, wait: Duration) -> Vec<Queue> {
-        let held = held.filter(|queue| !self.is_known(queue) && self.away.is_awaited(queue, wait));
-        self.away.missed(wait).chain(held).collect()
-    }
-
     pub(super) fn is_known(&self, queue: &Queue) -> bool {
         match queue {
             Queue::Role(role) => self.slots.contains_key(role),
@@ -306,7 +317,7 @@ impl Ledger {
     /// Free slots; for a role one more, so that an agent that gets free finds its next task waiting.
     pub(super) fn room(&self, queue: &Queue) -> u32 {
         let slots = match queue {
-            Queue::Role(role) => self.slots.get(role).copied().unwrap_or(0).saturating_add(1),
+            Queue::Role(role) => self.slots.get(role).map_or(0, |slots| slots.saturating_add(1)),
             Queue::Agent(agent) => self.agents.get(agent).map_or(0, |seated| seated.slots),
         };
         slots.saturating_sub(self.taken.get(queue).copied().unwrap_or(0))

@@ -88,6 +88,7 @@ fn begun(run: RunId, created: &RunCreated, now: Millis) -> ApplyResult<RunState>
         tallies: BTreeMap::new(),
         drafts: DraftHistory::default(),
         guarding: Guarding::default(),
+        missing_roles: BTreeMap::new(),
         trials: Trials::default(),
         spending: Spending::default(),
         report: None,

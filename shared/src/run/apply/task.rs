@@ -8,7 +8,7 @@ use super::super::task_state::{Lost, TaskState, Waiting};
 use super::super::trials;
 use super::agent::count_usage;
 use super::error::{ApplyError, ApplyResult};
-use crate::flow::{Ending, Outcome, TaskStatus};
+use crate::flow::{Ending, FailureKind, Outcome, TaskStatus};
 use crate::ids::{AgentId, Generation, Seq, TaskId};
 use crate::time::Millis;
 
@@ -57,7 +57,12 @@ pub(in crate::run) fn end_generation<'a>(
         found.ended_by.clone_from(&author);
     }
     if let Some(agent) = author.or(held_by).filter(|_| to != TaskStatus::Completed) {
-        found.avoid(agent, "it failed it");
+        match (found.answers.last, outcome.as_ref().map(|outcome| outcome.ending)) {
+            // Any planner may correct a refused plan.
+            (None | Some(FailureKind::PlanRefused), Some(_)) if task.as_leaf().is_none() => {}
+            (_, Some(Ending::Cancelled)) => found.avoid(agent, "it failed it"),
+            _ => found.avoid_idle(agent, "it failed it"),
+        }
     }
     found.continues = None;
     found.answered = None;

@@ -51,7 +51,7 @@ impl Payload for RunResumed {
         format!("run resumed: {}", words.brief(&self.reason))
     }
 
-    /// The time of the pause is not counted against reviews of drafts.
+    /// The time of the pause is not counted against reviews of drafts and missing roles.
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let Some(paused) = run.control.paused.take() else {
             return Err(ApplyError::WrongPause { event: Self::NAME, paused: false });
@@ -59,6 +59,9 @@ impl Payload for RunResumed {
         let pause = now.since(paused.since);
         for review in run.drafts.reviews.iter_mut().filter(|review| review.end.is_none()) {
             review.until = review.until.after(pause);
+        }
+        for since in run.missing_roles.values_mut() {
+            *since = since.after(pause);
         }
         run.deadline = self.deadline.unwrap_or(run.deadline);
         Ok(())

@@ -125,6 +125,10 @@ impl Payload for TaskFailed {
             outcome: self.outcome,
             now,
         };
+        // A task without an agent of its role fails before its first offer.
+        if self.task.as_leaf().is_none() && self.generation == Generation(0) {
+            run.tasks.entry(self.task.clone()).or_default();
+        }
         let found = end_generation(run, Self::NAME, &end)?;
         found.note_failure(&self.reason);
         count_in_a_row(run, &self.task, false);

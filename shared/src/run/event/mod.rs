@@ -64,4 +64,6 @@ pub use request::{Request, RequestAction};
 pub use run_event::RunEvent;
 pub use signed::{SignedOrder, SignerKind};
 pub use trials::{ShadowAsked, TrialWithdrawn};
-pub use waits::{DeadlockEnded, HandOverRefused, TaskAnswered, TaskDelegated, TaskWaits};
+pub use waits::{
+    DeadlockEnded, HandOverRefused, RoleAvailabilityChanged, TaskAnswered, TaskDelegated, TaskWaits,
+};

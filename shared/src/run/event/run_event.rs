@@ -13,11 +13,11 @@ use super::{
     HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss, MembersSettled,
     PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused, PlanningSkipped,
     QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted, Reflected,
-    ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted, RunCreated, RunFailed, RunForked,
-    RunGivenUp, RunPaused, RunResumed, ShadowAsked, StepsExpanded, TaskAborted, TaskAnswered, TaskAwarded,
-    TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned, TaskParked, TaskQuarantined,
-    TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStarted, TaskTakenBack, TaskWaits,
-    TrialWithdrawn, VerificationAdded, WordsUncovered, WritingBegan,
+    ReplanWanted, Replanned, RequestRefused, RoleAvailabilityChanged, RunAborted, RunCompleted, RunCreated,
+    RunFailed, RunForked, RunGivenUp, RunPaused, RunResumed, ShadowAsked, StepsExpanded, TaskAborted,
+    TaskAnswered, TaskAwarded, TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned,
+    TaskParked, TaskQuarantined, TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStarted,
+    TaskTakenBack, TaskWaits, TrialWithdrawn, VerificationAdded, WordsUncovered, WritingBegan,
 };
 use crate::ids::TaskId;
 use crate::run::apply::ApplyResult;
@@ -149,6 +149,8 @@ run_events! {
     HandOverRefused = "hand_over_refused",
     /// Tasks waited for each other, or for what cannot come. One of them goes on without.
     DeadlockEnded = "deadlock_ended",
+    /// A role that tasks of the run need lost its last agent, or has one again.
+    RoleAvailabilityChanged = "role_availability_changed",
     /// A run was begun for a task that waits for its end.
     ChildBegun = "child_begun",
     /// Nothing was heard of a child for long: word of it is asked for.

@@ -9,7 +9,7 @@ use crate::flow::{
     Answered, CallVerdict, ContextRead, FormReply, Observation, PeerAnswer, PeerRequest, Plan, TaskStatus,
     Wait,
 };
-use crate::ids::{AgentId, Generation, TaskId, TaskIndex};
+use crate::ids::{AgentId, Generation, Role, TaskId, TaskIndex};
 use crate::run::apply::plan::add_task;
 use crate::run::apply::task::{at_generation, executable, waiting};
 use crate::run::apply::{ApplyError, ApplyResult};
@@ -166,6 +166,33 @@ impl Payload for HandOverRefused {
         waiting(run, &task, Self::NAME)?;
         if let Some(agent) = &self.agent {
             executable(run, &task, Self::NAME)?.avoid(agent.clone(), "it handed work over in a circle");
+        }
+        Ok(())
+    }
+}
+
+/// A role that tasks of the run need lost its last agent, or has one again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct RoleAvailabilityChanged {
+    /// The role.
+    pub role: Role,
+    /// Whether an agent of the role is online.
+    pub available: bool,
+}
+
+impl Payload for RoleAvailabilityChanged {
+    fn text(&self, _: Words<'_>) -> String {
+        let state =
+            if self.available { "an agent is online again" } else { "no agent is online; its tasks wait" };
+        format!("role {}: {state}", self.role)
+    }
+
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
+        if self.available {
+            run.missing_roles.remove(&self.role);
+        } else {
+            run.missing_roles.entry(self.role.clone()).or_insert(now);
         }
         Ok(())
     }

@@ -432,10 +432,13 @@ impl Crowd {
         };
         let all: u32 = there.iter().map(|(_, worker)| worker.slots).sum();
         let taken: u32 = there.iter().map(|(agent, _)| self.taken_of(agent)).sum::<u32>() + self.waiting();
+        let excluded = self.fleet.count_tries(None, self.now);
         taken <= all
-            && there.iter().any(|(agent, worker)| {
-                covers(worker) == most && !avoids(agent) && self.taken_of(agent) < worker.slots
-            })
+            && there.iter().filter(|(agent, _)| excluded.iter().all(|one| one.agent != **agent)).any(
+                |(agent, worker)| {
+                    covers(worker) == most && !avoids(agent) && self.taken_of(agent) < worker.slots
+                },
+            )
     }
 
     /// How many tasks lie in the queue of the workers.

@@ -22,7 +22,8 @@ pub(crate) enum Exit {
     Stopped = 4,
     /// The fleet has too much to do and did not take the goal up.
     Refused = 5,
-    /// The run ended with a report, and a task of it failed, was left out or was done in part.
+    /// The run ended with a report, and a task failed, was left out by a rule or a new plan, or was done in part, a part of
+    /// the report is missing, or no part of the goal was answered.
     InPart = 6,
     /// All was done, and a check of an eval did not pass, an audit found something, or a file was not copied over another.
     Unmet = 7,
@@ -146,6 +147,7 @@ mod tests {
             assert!(manual.contains(&format!("\n| {code} | ")), "{code} in docs/running.md");
             assert!(help.contains(&format!("\n  {code}  ")), "{code} in the help: {help}");
         }
+        assert!(help.contains("A task that a person skipped does not change the exit code"), "{help}");
         assert_eq!(Exit::of(99), Exit::Failed);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use muster_shared::flow::TaskStatus;
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::progress::{self, Detail, Mark, ProgressLine};
-use muster_shared::run::{RunState, TaskState, count, in_part};
+use muster_shared::run::{RunState, TaskState, count, in_part, left_out_by_plans};
 use muster_shared::time::Millis;
 
 use super::figures;
@@ -68,6 +68,18 @@ pub(crate) fn task_lines(state: &RunState, doing: &Doing) -> Vec<TreeLine> {
     lines.extend(phase(state, doing, &TaskId::Plan, "plan the work"));
     for line in progress::lines(state, Detail::Seen) {
         lines.push(leaf(state, doing, line));
+    }
+    for short in left_out_by_plans(state) {
+        let Some(index) = short.task else { continue };
+        lines.push(TreeLine {
+            text: format!("{index} {}", figures::one_line(&short.name, DEFAULT_WIDTH)),
+            task: TaskId::Leaf(index),
+            index: None,
+            depth: 0,
+            mark: Mark::Partly,
+            failed: false,
+            note: format!("left out: {}", short.why),
+        });
     }
     for (task, _) in state.tasks.iter().filter(|(task, _)| matches!(task, TaskId::Refine(_))) {
         lines.extend(phase(state, doing, task, "change the plan").map(|line| refinement(state, task, line)));

@@ -152,8 +152,11 @@ fn follow_policy(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
         Next::Ask(step) => return ask::ask(decision, id, step),
         Next::Settled(verdict) => settled(decision, id, verdict),
         Next::Unsettled => {
-            let why =
-                if limits.policy.is_empty() { "conflicts are only told" } else { "no way to settle it told" };
+            let why = if limits.policy.is_empty() {
+                "conflicts are only told"
+            } else {
+                "no step of the policy settled it"
+            };
             end(decision, id, ConflictEnd::Unsettled(why.to_owned()), Vec::new());
         }
     }
@@ -186,7 +189,7 @@ fn settled(decision: &mut DecisionBuilder<'_>, id: u32, verdict: ConflictVerdict
     );
     end(decision, id, ConflictEnd::Settled(verdict), redone.iter().cloned().collect());
     if !redone.is_empty() {
-        control::begin_again(decision, &redone, &reason);
+        control::begin_again(decision, &redone, &reason, true);
     }
 }
 

@@ -270,13 +270,20 @@ fn reflected(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, seq: Seq, re
 /// further one is allowed, the wish is dropped: the reflection that holds it stands in the record.
 pub(super) fn want_refinement(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, reason: &str) {
     let Some(run) = decision.open() else { return };
+    let may_be_refined = survey::next_refinement(run) <= run.limits.max_refinements;
+    // What a verification says is about a conflict, and not about the plan.
+    if (may_be_refined || run.planning.is_replanning()) && !run.is_verification(index) {
+        want_change(decision, format!("{index}: {reason}"));
+    }
+}
+
+/// Has the plan changed for this reason, without regard to limits: by the plan that is being made, else by a refinement.
+pub(super) fn want_change(decision: &mut DecisionBuilder<'_>, reason: String) {
+    let Some(run) = decision.open() else { return };
     if run.planning.is_replanning() {
         let number = run.planning.next_replan();
-        return decision.emit(ReplanWanted { number, reason: format!("{index}: {reason}") });
+        return decision.emit(ReplanWanted { number, reason });
     }
     let number = survey::next_refinement(run);
-    if number > run.limits.max_refinements {
-        return;
-    }
-    decision.emit(RefinementWanted { number, reason: format!("{index}: {reason}") });
+    decision.emit(RefinementWanted { number, reason });
 }

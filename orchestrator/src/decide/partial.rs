@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use muster_shared::flow::{Finding, LeafRef, Report};
-use muster_shared::run::RunState;
+use muster_shared::run::{RunState, left_out_by_plans};
 use muster_shared::text::{beginning, normalise_space};
 
 use super::reading::Reader;
@@ -86,6 +86,7 @@ fn unanswered(run: &RunState, results: &[LeafRef], reader: &Reader<'_>) -> Vec<S
         survey::not_ended(run).into_iter().map(|(index, name)| format!("{index} {name}: not done"));
     open.chain(nothing)
         .chain(not_ended)
+        .chain(left_out_by_plans(run).iter().map(ToString::to_string))
         .chain(survey::uncovered(run))
         .chain(response::note(run))
         .chain(remarks::unchecked_note(run))

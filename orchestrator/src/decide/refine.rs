@@ -35,6 +35,7 @@ pub(super) fn brought(
         run.phase == Phase::Executing
             && !run.planning.is_replanning()
             && survey::open_refinement(run).is_none()
+            && !run.is_verification(index)
     };
     let Some(run) = decision.open().filter(is_free) else { return false };
     let number = survey::next_refinement(run);

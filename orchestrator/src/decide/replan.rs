@@ -3,11 +3,11 @@
 //! first, so that its result counts. When the plans that a run may have are used up, it fails and says what was tried.
 
 use muster_shared::flow::{
-    Ending, LeafRef, Plan, PlanDraft, PlanTask, Planning, ReplanBrief, Report, TaskResult,
+    About, Ending, LeafRef, Plan, PlanDraft, PlanTask, Planning, ReplanBrief, Report, TaskResult,
 };
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
-use muster_shared::plan::replan::{Rigour, first_new, replan};
-use muster_shared::plan::tools;
+use muster_shared::plan::replan::{Rigour, first_new, keep_begun, leave_out, replan};
+use muster_shared::plan::{self, tools};
 use muster_shared::run::event::{GivingUp, ReplanWanted, Replanned, RunFailed, RunGivenUp};
 use muster_shared::run::{FailedPlan, Phase, RunState, failed_plan};
 
@@ -52,7 +52,8 @@ pub(super) fn is_used_up(run: &RunState) -> bool {
 
 /// Whether this many failed tries of one task end it, because what is left is planned anew.
 pub(super) fn ends_tries(run: &RunState, task: &TaskId, failures: u32) -> bool {
-    matches!(task, TaskId::Leaf(_)) && is_on(run) && failures >= REPLAN_AFTER_TRIES
+    let TaskId::Leaf(index) = task else { return false };
+    is_on(run) && failures >= REPLAN_AFTER_TRIES && !run.is_verification(index)
 }
 
 /// A leaf failed for good.
@@ -122,7 +123,10 @@ fn trigger(
     failures: u32,
     in_a_row: u32,
 ) -> Option<Trigger> {
-    if may_be_asked_for(run, index) {
+    // Nothing that was planned depends on a verification: its conflict stays unresolved.
+    if run.is_verification(index) {
+        None
+    } else if may_be_asked_for(run, index) {
         Some(Trigger::Only)
     } else if task.critical {
         Some(Trigger::Critical)
@@ -162,6 +166,11 @@ pub(super) fn after_result(decision: &mut DecisionBuilder<'_>, index: &TaskIndex
     if let Some(reason) = asked_for.filter(|_| may_be_asked_for(run, index)) {
         return want(decision, format!("{index}: {reason}"));
     }
+    // A person is asked about this result: their approval is not overruled by a rule.
+    let is_asked = run.open_questions().any(|(_, asked)| asked.about == About::Milestone(index.clone()));
+    if is_asked || run.is_verification(index) {
+        return;
+    }
     let least = run.limits.replan_below_confidence;
     // Nothing is said by a finding that says 0.
     let known = result.findings.iter().map(|finding| finding.confidence).filter(|percent| *percent > 0);
@@ -191,12 +200,20 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
         return planning::refuse(decision, seq, unknown);
     }
     let mut proposal = proposal.clone();
-    let mended = tools::fit(&mut proposal, named);
+    let skipped = leave_out(&mut proposal.tasks, &survey::skipped_by_people(run));
+    let mut mended: Vec<String> =
+        skipped.iter().map(|name| format!("left out {name}, which a person skipped")).collect();
+    mended.extend(tools::fit(&mut proposal, named));
     let roles = survey::roles_for_planners(run, decision.capacity(), decision.situation().specialists);
     let limits = run.limits.for_planners();
     let values = survey::values(run);
-    let made =
-        replan(plan, &survey::statuses_to_refine(run), &proposal, &limits, &roles, (rigour, Some(&values)));
+    let statuses = survey::statuses_to_refine(run);
+    let made = if proposal.tasks.is_empty() && !skipped.is_empty() {
+        // Nothing is left but what a person does not want.
+        Ok(plan::Replanned { plan: keep_begun(plan, &statuses), changes: Vec::new() })
+    } else {
+        replan(plan, &statuses, &proposal, &limits, &roles, (rigour, Some(&values)))
+    };
     let number = run.planning.next_replan();
     match made {
         Ok(made) => {
@@ -211,7 +228,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
 /// What the planner is told.
 pub(super) fn brief(run: &RunState, reader: &Reader<'_>) -> Option<ReplanBrief> {
     let plan = run.plan.as_ref().filter(|_| run.planning.is_replanning())?;
-    let asks = |leaf: &LeafRef| leaf.result.advice.as_ref().is_some_and(|advice| advice.plan.is_some());
+    let asks = |leaf: &LeafRef| leaf.result.asks_for_plan();
     Some(ReplanBrief {
         asked_for: run.planning.replans.is_empty() && survey::results(run).iter().any(asks),
         first: first_new(plan),

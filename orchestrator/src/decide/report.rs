@@ -5,6 +5,7 @@ use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::coverage::Contribution;
 use muster_shared::run::event::{RunCompleted, WordsUncovered};
 use muster_shared::run::{Checked, RunState, Shortfall, TaskEnd, count, shortfalls};
+use muster_shared::text::normalise_space;
 
 use super::builder::DecisionBuilder;
 use super::outcome::completed;
@@ -28,8 +29,8 @@ pub(super) fn written(decision: &mut DecisionBuilder<'_>, seq: Seq, report: Repo
 
 /// Ends the run with this report. `unrevised` says why it was not written again although it was to be.
 pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, unrevised: Option<&str>) {
-    let missing = decision.open().map(survey::failed_critical).unwrap_or_default();
-    report.unanswered.extend(missing);
+    let critical = decision.open().map(survey::failed_critical).unwrap_or_default();
+    report.unanswered.extend(critical.iter().cloned());
     let missing = decision.open().map(|run| blueprint::shortcomings(run, &report)).unwrap_or_default();
     report.unanswered.extend(missing);
     let words = decision.open().map(|run| not_spoken_of(run, &report, decision.reader())).unwrap_or_default();
@@ -59,7 +60,7 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
     if let Some(note) = decision.open().and_then(fetched) {
         report.body = format!("{}\n\n{note}\n", report.body.trim_end());
     }
-    if let Some(section) = decision.open().and_then(not_done) {
+    if let Some(section) = decision.open().and_then(|run| not_done(run, &report.body)) {
         report.body = format!("{}\n\n{section}", report.body.trim_end());
         for part in decision.open().map(missing_parts).unwrap_or_default() {
             // What the goal cannot do without is said already.
@@ -84,7 +85,19 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
         report.unanswered.extend(words.iter().cloned());
         decision.emit(WordsUncovered { by: Checked::Report, words });
     }
+    // Failed tasks are told by the section above.
+    let open =
+        report.unanswered.iter().filter(|open| !critical.contains(open) && !is_told(&report.body, open));
+    let open: Vec<String> = open.map(|open| format!("- {}\n", line(open, LONGEST_LINE))).collect();
+    if !open.is_empty() {
+        report.body = format!("{}\n\n## Not answered\n\n{}", report.body.trim_end(), open.concat());
+    }
     decision.emit(RunCompleted { report });
+}
+
+/// Whether a text has these words, in this order.
+fn is_told(text: &str, words: &str) -> bool {
+    normalise_space(text).contains(&normalise_space(words))
 }
 
 /// Documents that nobody could read: whoever gave them takes them for searched.
@@ -111,8 +124,10 @@ fn fetched(run: &RunState) -> Option<String> {
 }
 
 /// What the tasks did not give, by rule: whatever the writer says, nobody takes the report for the whole answer.
-fn not_done(run: &RunState) -> Option<String> {
-    let short = shortfalls(run);
+fn not_done(run: &RunState, body: &str) -> Option<String> {
+    let mut short = shortfalls(run);
+    let is_open = |task: &Shortfall| task.why.split("; ").any(|open| !is_told(body, open));
+    short.retain(|task| !matches!(task.end, TaskEnd::LeftOpen | TaskEnd::Replaced) || is_open(task));
     if short.is_empty() {
         return None;
     }
@@ -123,7 +138,7 @@ fn not_done(run: &RunState) -> Option<String> {
         ""
     };
     let mut section = format!("## What was not done\n\n{counted}{said}.\n\n");
-    section.extend(short.iter().take(MOST_LISTED).map(|task| format!("- {}\n", in_words(task))));
+    section.extend(short.iter().take(MOST_LISTED).map(|task| format!("- {}\n", one_line(task))));
     let more = short.len().saturating_sub(MOST_LISTED);
     if more > 0 {
         section.push_str(&format!("- and {more} more, which `muster show` lists\n"));
@@ -134,14 +149,11 @@ fn not_done(run: &RunState) -> Option<String> {
 /// The same as parts of the goal that are not answered.
 fn missing_parts(run: &RunState) -> Vec<String> {
     let short = shortfalls(run).into_iter().filter(|task| task.end.is_short() && task.end != TaskEnd::InPart);
-    short.take(MOST_LISTED).map(|task| in_words(&task)).collect()
+    short.take(MOST_LISTED).map(|task| one_line(&task)).collect()
 }
 
-/// `1-2 Check the licence (failed): it has none`.
-fn in_words(short: &Shortfall) -> String {
-    let index = short.task.as_ref().map(|task| format!("{task} ")).unwrap_or_default();
-    let why = if short.why.is_empty() { String::new() } else { format!(": {}", short.why) };
-    line(&format!("{index}{} ({}){why}", short.name, short.end.in_words()), LONGEST_LINE)
+fn one_line(short: &Shortfall) -> String {
+    line(&short.to_string(), LONGEST_LINE)
 }
 
 fn with_note(body: &str, note: &str) -> String {

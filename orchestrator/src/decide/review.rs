@@ -11,7 +11,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::plan;
-use muster_shared::run::event::{PlanEdited, RefinementWanted};
+use muster_shared::run::event::PlanEdited;
 use muster_shared::run::{QuestionEnd, Request, RequestAction, RunState, StopReason};
 
 use serde_json::Value;
@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::builder::DecisionBuilder;
 use super::partial::line;
 use super::reading::Reader;
-use super::{approvals, control, guards, planning, questions, survey};
+use super::{approvals, control, guards, outcome, planning, questions, survey};
 
 /// What somebody answers who has nothing against it.
 pub(super) const APPROVE: &str = "approve";
@@ -329,11 +329,9 @@ pub(super) fn decided(decision: &mut DecisionBuilder<'_>, about: &About, reply: 
             control::abort(decision, StopReason::Cancelled, reason);
         }
         ReviewVerdict::Change(wish) => {
-            let Some(run) = decision.open() else { return };
             let by = reply.by.as_deref().unwrap_or("somebody");
             // The limit of refinements is for what agents wish, not for what people decide.
-            let number = survey::next_refinement(run);
-            decision.emit(RefinementWanted { number, reason: format!("{by} on {about}: {wish}") });
+            outcome::want_change(decision, format!("{by} on {about}: {wish}"));
         }
     }
 }

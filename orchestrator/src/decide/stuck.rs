@@ -71,7 +71,7 @@ pub(super) fn answered(decision: &mut DecisionBuilder<'_>, task: &TaskId, reply:
         Some(by) => {
             let reason =
                 format!("it could not be gone on with ({why}); {by} was asked how it is to be done: {said}");
-            decision.emit(TaskReopened { task: task.clone(), reason });
+            decision.emit(TaskReopened { task: task.clone(), reason, shows_result: false });
         }
         None => {
             let reason = format!("{why}; nobody said in time how it is to be done");

@@ -9,7 +9,7 @@ use muster_shared::flow::{
 use muster_shared::ids::{AgentId, Generation, Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::tools::{Nameable, NearestTool};
 use muster_shared::plan::{Values, order};
-use muster_shared::run::{QuestionEnd, RunState, Statuses, TaskState};
+use muster_shared::run::{QuestionEnd, RunState, Statuses, TaskEnd, TaskState, end_of};
 
 use super::{budget, conflicts, trials};
 
@@ -252,9 +252,15 @@ pub(super) fn fruitless(run: &RunState) -> Vec<(TaskIndex, String, String)> {
         .collect()
 }
 
-/// The same without what a later plan has dealt with.
-pub(super) fn not_superseded(run: &RunState) -> Vec<(TaskIndex, String, String)> {
-    fruitless(run).into_iter().filter(|(index, _, _)| !run.planning.is_superseded(index)).collect()
+/// The same without tasks that others replaced.
+pub(super) fn not_replaced(run: &RunState) -> Vec<(TaskIndex, String, String)> {
+    fruitless(run).into_iter().filter(|(index, _, _)| end_of(run, index) != TaskEnd::Replaced).collect()
+}
+
+/// Names of the tasks that people skipped.
+pub(super) fn skipped_by_people(run: &RunState) -> BTreeSet<String> {
+    let skipped = leaves(run).filter(|(index, _, _)| end_of(run, index) == TaskEnd::Skipped);
+    skipped.map(|(_, task, _)| task.name.clone()).collect()
 }
 
 /// What earlier runs taught that concern the goal.
@@ -271,8 +277,10 @@ pub(super) fn taught(run: &RunState) -> Vec<String> {
 
 /// One line for each critical leaf that gave nothing.
 pub(super) fn failed_critical(run: &RunState) -> Vec<String> {
-    let critical = |index: &TaskIndex| run.plan_task(index).is_some_and(|task| task.critical);
-    let failed = not_superseded(run).into_iter().filter(|(index, _, _)| critical(index));
+    let critical = |index: &TaskIndex| {
+        run.plan_task(index).is_some_and(|task| task.critical) && end_of(run, index) != TaskEnd::Skipped
+    };
+    let failed = not_replaced(run).into_iter().filter(|(index, _, _)| critical(index));
     failed
         .map(|(index, name, why)| format!("{index} {name}, which the goal cannot do without, failed: {why}"))
         .collect()

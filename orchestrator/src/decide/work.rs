@@ -104,11 +104,9 @@ fn execute(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Option<Wor
     }
     let member = groups::membership(run, index).map(Box::new);
     let failed_before = run.planned(index).and_then(|state| state.reasons.last().cloned());
-    // Who has a task done again for reasons of their own wants it done from its beginning.
-    let was_contradicted = run.conflicts.found.values().any(|conflict| conflict.redone.contains(index));
-    let earlier = run.planned(index).filter(|_| was_contradicted).and_then(|state| state.earlier.clone());
     // A member does its task: it is told what whoever does that alone is told.
-    let index = &index.planned();
+    let (own, index) = (index, &index.planned());
+    let earlier = [own, index].into_iter().find_map(|index| run.planned(index)?.earlier.clone());
     Some(Work::Execute {
         task: resolved(run, index)?,
         inputs: survey::inputs(run, index),
@@ -288,7 +286,7 @@ fn results_to_report(run: &RunState) -> Vec<LeafRef> {
 fn write(run: &RunState, reader: &Reader<'_>) -> Work {
     Work::Write {
         results: results_to_report(run),
-        failed: survey::not_superseded(run),
+        failed: survey::not_replaced(run),
         uncovered: survey::uncovered(run),
         conflicts: conflicts::brief(run, reader),
         revision: revision(run).map(Box::new),
@@ -308,7 +306,7 @@ fn draft_review(run: &RunState, reader: &Reader<'_>) -> Option<Work> {
     Some(Work::DraftReview {
         draft: run.drafts.kept.clone()?,
         results: results_to_report(run),
-        failed: survey::not_superseded(run),
+        failed: survey::not_replaced(run),
         uncovered: survey::uncovered(run),
         conflicts: conflicts::brief(run, reader),
         earlier: run.drafts.last_said().cloned().map(Box::new),

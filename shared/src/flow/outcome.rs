@@ -178,12 +178,25 @@ impl TaskResult {
     /// Whether it gives nothing but the wish that the goal be planned.
     #[must_use]
     pub fn is_only_a_wish(&self) -> bool {
+        self.asks_for_plan() && self.conclusion.starts_with(Self::NOTHING_YET) && self.has_only_a_conclusion()
+    }
+
+    /// Whether its agent asks for a plan of what is left of the goal.
+    #[must_use]
+    pub fn asks_for_plan(&self) -> bool {
         self.advice.as_ref().is_some_and(|advice| advice.plan.is_some())
-            && self.conclusion.starts_with(Self::NOTHING_YET)
-            && self.findings.is_empty()
-            && self.body.is_empty()
-            && self.claims.is_empty()
-            && self.data.is_none()
+    }
+
+    /// Whether it leaves a question open and has no finding, claim, document or data.
+    #[must_use]
+    pub fn is_left_open(&self) -> bool {
+        !self.unanswered.is_empty() && self.has_only_a_conclusion()
+    }
+
+    /// Whether it has no finding, claim, document or data.
+    #[must_use]
+    pub fn has_only_a_conclusion(&self) -> bool {
+        self.findings.is_empty() && self.body.is_empty() && self.claims.is_empty() && self.data.is_none()
     }
 }
 

@@ -63,12 +63,6 @@ impl TaskStatus {
     pub const fn is_in_work(self) -> bool {
         matches!(self, Self::Queued | Self::Processing)
     }
-
-    /// Whether a task was offered or has ended, so that there is something to do again.
-    #[must_use]
-    pub const fn was_begun(self) -> bool {
-        !matches!(self, Self::Created | Self::Split)
-    }
 }
 
 /// An offer of a task. Its record entry is at the same time its queue entry.

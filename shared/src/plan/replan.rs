@@ -98,8 +98,20 @@ fn unwritten(values: &Values, plan: &Plan, is_new: impl Fn(&TaskIndex) -> bool) 
     found.map(|problem| problem.to_string()).collect()
 }
 
+/// Removes the tasks with these names from a draft. Returns the names that were found.
+pub fn leave_out(tasks: &mut Vec<TaskDraft>, names: &BTreeSet<String>) -> Vec<String> {
+    let is_unwanted = |task: &TaskDraft| names.iter().any(|name| normal(name) == normal(&task.name));
+    let mut found: Vec<String> =
+        tasks.extract_if(.., |task| is_unwanted(task)).map(|task| task.name).collect();
+    for task in tasks {
+        found.extend(leave_out(&mut task.subtasks, names));
+    }
+    found
+}
+
 /// What has begun, with the tasks above it. Nothing of it waits for what is gone.
-fn keep_begun(plan: &Plan, statuses: &Statuses) -> Plan {
+#[must_use]
+pub fn keep_begun(plan: &Plan, statuses: &Statuses) -> Plan {
     let begun = |index: &TaskIndex| statuses.get(index).is_some_and(|status| *status != TaskStatus::Created);
     let leaves = plan.tasks.keys().filter(|index| begun(index) && plan.is_leaf(index));
     // A task that was split has begun, whether or not any of its parts has.

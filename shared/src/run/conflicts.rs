@@ -159,6 +159,13 @@ pub struct ConflictCount {
 }
 
 impl RunState {
+    /// Whether a task was added to verify claims that contradict each other, or is a part of such a task.
+    #[must_use]
+    pub fn is_verification(&self, task: &TaskIndex) -> bool {
+        let mut added = self.conflicts.found.values().filter_map(|conflict| conflict.verified_by.as_ref());
+        added.any(|by| by == task || task.is_below(by))
+    }
+
     /// The conflicts that are being settled.
     pub fn open_conflicts(&self) -> impl Iterator<Item = (u32, &ConflictState)> {
         self.conflicts

@@ -41,7 +41,10 @@ pub use chain::{Chain, ChainEntry, Covered, LinkDraft};
 pub use children::{Child, ChildEnd};
 pub use conflicts::{ConflictCount, ConflictEnd, ConflictState, Conflicts, Settling, SettlingFor};
 pub use control::{Control, Paused};
-pub use count::{Shortfall, TaskCount, TaskEnd, count, end_of, in_part, is_completed_in_part, shortfalls};
+pub use count::{
+    Shortfall, TaskCount, TaskEnd, count, end_of, in_part, is_completed_in_part, left_out_by_plans,
+    shortfalls,
+};
 pub use drafts::{DraftHistory, DraftReviewEnd, ReviewOfDraft};
 pub use event::{
     AgentEvent, AgentKey, Checked, Decided, Digest, Entry, EventKind, Evidence, FailedPlan, Input, Link,

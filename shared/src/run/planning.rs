@@ -85,8 +85,11 @@ pub struct Replan {
     pub failed: FailedPlan,
     /// What was changed, one line each.
     pub changes: Vec<String>,
-    /// The tasks that had ended: what failed among them was dealt with by the new plan.
+    /// The tasks that had ended.
     pub ended: BTreeSet<TaskIndex>,
+    /// Names of the tasks that had not started and that the new plan left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<TaskIndex, String>,
 }
 
 /// What there is to say of a run whose plans all failed.
@@ -126,7 +129,7 @@ impl Planning {
         u32::try_from(self.replans.len()).unwrap_or(u32::MAX).saturating_add(1)
     }
 
-    /// Whether a later plan has dealt with how this task ended.
+    /// Whether a later plan was made after this task had ended.
     #[must_use]
     pub fn is_superseded(&self, task: &TaskIndex) -> bool {
         self.replans.iter().any(|replan| replan.ended.contains(task))

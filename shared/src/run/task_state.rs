@@ -42,7 +42,7 @@ pub struct TaskState {
     pub lost: Option<Lost>,
     /// How it ended; kept of the newest generation that ended.
     pub outcome: Option<Arc<Outcome>>,
-    /// What it gave before it was opened again, for whoever does it anew.
+    /// Result before it was opened again, if its agent is shown that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Box<TaskResult>>,
     /// Why its earlier generations failed, or why it was skipped, blocked or aborted.
@@ -165,6 +165,16 @@ impl TaskState {
         self.outcome = None;
         self.continues = None;
         self.failures = 0;
+    }
+
+    /// Whether it was offered or has ended, so that there is something to do again. A suspended task was.
+    #[must_use]
+    pub const fn was_begun(&self) -> bool {
+        match self.status {
+            TaskStatus::Split => false,
+            TaskStatus::Created => self.generation.0 > 0,
+            _ => true,
+        }
     }
 
     /// Forgets what was tried for it: that does not count when it is done again from its beginning.

@@ -44,7 +44,8 @@ fn record(decision: &mut DecisionBuilder<'_>, found: FoundContradiction) {
 /// All that may contradict each other: what is claimed, but for what was found out to settle it.
 pub(super) fn track_record(run: &RunState, reader: &Reader<'_>) -> Vec<Side> {
     let mut sides = claimed_now(run, reader);
-    sides.retain(|side| !is_verifier(run, &side.task));
+    // What a task finds that was added to settle a conflict decides it, and is no side of it.
+    sides.retain(|side| !run.is_verification(&side.task));
     sides
 }
 
@@ -64,12 +65,6 @@ pub(super) fn claimed_now(run: &RunState, reader: &Reader<'_>) -> Vec<Side> {
     }
     sides.retain(|side| !is_overruled(run, side, reader));
     sides
-}
-
-/// What a task finds that was added to settle a conflict decides it, and is no side of it.
-fn is_verifier(run: &RunState, task: &TaskIndex) -> bool {
-    let mut verifiers = run.conflicts.found.values().filter_map(|conflict| conflict.verified_by.as_ref());
-    verifiers.any(|by| by == task || task.is_below(by))
 }
 
 fn is_overruled(run: &RunState, side: &Side, reader: &Reader<'_>) -> bool {

@@ -6,11 +6,11 @@ use muster_shared::flow::{Goal, Plan, PlanDraft, PlanTask};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::check::MAX_TEXT_BYTES;
 use muster_shared::plan::{self, goal_with_indices, reference, unknown_task};
-use muster_shared::run::event::{GoalEdited, RefinementWanted};
+use muster_shared::run::event::GoalEdited;
 use muster_shared::run::{Phase, Request, RunState};
 
 use super::super::builder::DecisionBuilder;
-use super::super::{groups, guards, survey};
+use super::super::{groups, guards, outcome::want_change, survey};
 use super::redo::{begin_again, begun_below, can_be_paid_for};
 use super::{asked_by, plan_of, reopen, stop_review, stop_writing};
 
@@ -54,7 +54,7 @@ fn change(
     let reason = asked_by(request);
     decision.emit(GoalEdited { task: Some(task.clone()), goal, reason: reason.clone() });
     if !begun.is_empty() {
-        begin_again(decision, &begun, &format!("the goal of {task} was changed: {reason}"));
+        begin_again(decision, &begun, &format!("the goal of {task} was changed: {reason}"), false);
     }
     Ok(())
 }
@@ -157,11 +157,13 @@ fn of_run(decision: &mut DecisionBuilder<'_>, request: &Request, goal: &str) -> 
     let Some(run) = decision.open() else { return Ok(()) };
     let why = format!("the goal of the run was changed: {reason}");
     match run.phase {
-        Phase::Planning => reopen(decision, &TaskId::Plan, &why),
+        Phase::Planning => reopen(decision, &TaskId::Plan, &why, false),
         Phase::Executing | Phase::Writing => {
             stop_writing(decision, &why);
-            let number = decision.open().map_or(1, survey::next_refinement);
-            decision.emit(RefinementWanted { number, reason: why });
+            if decision.open().is_some_and(|run| run.planning.is_replanning()) {
+                reopen(decision, &TaskId::Plan, &why, false);
+            }
+            want_change(decision, why);
         }
         Phase::Ended => {}
     }

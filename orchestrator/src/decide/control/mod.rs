@@ -9,7 +9,7 @@ mod skip;
 use muster_shared::flow::{Plan, PlanDraft};
 use muster_shared::ids::TaskId;
 use muster_shared::run::event::{RequestRefused, RunAborted, Stopped, TaskReopened};
-use muster_shared::run::{Request, RequestAction, RunState, StopReason};
+use muster_shared::run::{Request, RequestAction, RunState, StopReason, TaskState};
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
@@ -193,7 +193,7 @@ fn interrupt_one(decision: &mut DecisionBuilder<'_>, task: &TaskId, reason: &str
 /// Stops the writing of the report: what it is to be made of changes.
 fn stop_writing(decision: &mut DecisionBuilder<'_>, reason: &str) {
     stop_review(decision, reason);
-    reopen(decision, &TaskId::Write, reason);
+    reopen(decision, &TaskId::Write, reason, false);
 }
 
 /// Whoever reviews the draft of a report that is not to be delivered is told so.
@@ -203,11 +203,11 @@ fn stop_review(decision: &mut DecisionBuilder<'_>, reason: &str) {
     }
 }
 
-/// Opens a task again if it was begun.
-fn reopen(decision: &mut DecisionBuilder<'_>, task: &TaskId, reason: &str) {
-    if decision.task(task).is_some_and(|state| state.status.was_begun()) {
+/// Opens a task again if it was begun. `shows_result` has its agent shown what it gave before.
+fn reopen(decision: &mut DecisionBuilder<'_>, task: &TaskId, reason: &str, shows_result: bool) {
+    if decision.task(task).is_some_and(TaskState::was_begun) {
         interrupt(decision, task, reason);
         stop_review(decision, reason);
-        decision.emit(TaskReopened { task: task.clone(), reason: reason.to_owned() });
+        decision.emit(TaskReopened { task: task.clone(), reason: reason.to_owned(), shows_result });
     }
 }

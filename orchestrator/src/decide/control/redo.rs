@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use muster_shared::flow::{Plan, TaskStatus};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::{order, unknown_task};
-use muster_shared::run::{Request, RunState};
+use muster_shared::run::{Request, RunState, TaskState};
 
 use super::super::builder::DecisionBuilder;
 use super::super::{budget, groups};
@@ -30,7 +30,9 @@ pub(in crate::decide) fn redo(
         return Err(format!("{task} has not begun: there is nothing to do again"));
     }
     can_be_paid_for(run, &begun)?;
-    begin_again(decision, &begun, &format!("it is to be done again: {}", asked_by(request)));
+    let reason = format!("it is to be done again: {}", asked_by(request));
+    // Without a reason, nothing of the result is known to be worth a look.
+    begin_again(decision, &begun, &reason, !request.reason.trim().is_empty());
     Ok(())
 }
 
@@ -48,27 +50,29 @@ pub(super) fn begun_below(run: &RunState, plan: &Plan, task: &TaskIndex) -> BTre
     plan.leaves_of(task).filter(|leaf| was_begun(run, leaf)).cloned().collect()
 }
 
-/// Opens these leaves again, what used their results, the reflections on both, and the report.
+/// Opens these leaves again, what used their results, the reflections on both, and the report. `shows_result` has the
+/// agents of these leaves shown what they gave before.
 pub(in crate::decide) fn begin_again(
     decision: &mut DecisionBuilder<'_>,
     leaves: &BTreeSet<TaskIndex>,
     reason: &str,
+    shows_result: bool,
 ) {
     let users = decision.open().map(|run| users(run, leaves)).unwrap_or_default();
     let named: Vec<String> = leaves.iter().map(TaskIndex::to_string).collect();
     let follows = format!("what it used is done again ({}): {reason}", named.join(", "));
     for leaf in leaves {
-        again(decision, leaf, reason);
+        again(decision, leaf, reason, shows_result);
     }
     for leaf in &users {
-        again(decision, leaf, &follows);
+        again(decision, leaf, &follows, false);
     }
     stop_writing(decision, reason);
 }
 
-fn again(decision: &mut DecisionBuilder<'_>, leaf: &TaskIndex, reason: &str) {
-    reopen(decision, &leaf.to_task_id(), reason);
-    reopen(decision, &TaskId::Reflect(leaf.clone()), reason);
+fn again(decision: &mut DecisionBuilder<'_>, leaf: &TaskIndex, reason: &str, shows_result: bool) {
+    reopen(decision, &leaf.to_task_id(), reason, shows_result);
+    reopen(decision, &TaskId::Reflect(leaf.clone()), reason, false);
 }
 
 /// Deals with the leaves that were begun before the plan gave them more to build on, and with what used their results.
@@ -83,7 +87,7 @@ pub(in crate::decide) fn catch_up(decision: &mut DecisionBuilder<'_>, before: &P
     let late: BTreeSet<TaskIndex> = begun.filter(|leaf| builds_on_more(leaf)).cloned().collect();
     let users = users(run, &late);
     for leaf in late.iter().chain(&users) {
-        again(decision, leaf, "what it builds on was split after it had begun");
+        again(decision, leaf, "what it builds on was split after it had begun", false);
     }
 }
 
@@ -97,5 +101,5 @@ fn users(run: &RunState, leaves: &BTreeSet<TaskIndex>) -> BTreeSet<TaskIndex> {
 }
 
 fn was_begun(run: &RunState, leaf: &TaskIndex) -> bool {
-    run.planned(leaf).is_some_and(|state| state.status.was_begun())
+    run.planned(leaf).is_some_and(TaskState::was_begun)
 }

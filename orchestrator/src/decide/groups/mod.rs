@@ -283,12 +283,12 @@ pub(super) fn redo(
 ) -> Result<(), String> {
     let Some(run) = decision.open() else { return Ok(()) };
     let id = known(run, member)?;
-    if !run.tasks.get(&id).is_some_and(|state| state.status.was_begun()) {
+    if !run.tasks.get(&id).is_some_and(TaskState::was_begun) {
         return Err(format!("{member} has not begun: there is nothing to do again"));
     }
-    let reason = asked_by(request);
+    let (reason, shows_result) = (asked_by(request), !request.reason.trim().is_empty());
     interrupt(decision, &id, &reason);
-    decision.emit(TaskReopened { task: id, reason });
+    decision.emit(TaskReopened { task: id, reason, shows_result });
     Ok(())
 }
 

@@ -2,14 +2,15 @@
 
 use muster_shared::conflict::read_value;
 use muster_shared::flow::{
-    Citation, Claim, ConflictStep, Conflicts, Ending, Outcome, Product, RunLimits, TaskDraft, TaskOffered,
-    TaskResult, TaskStatus, Work,
+    Citation, Claim, ConflictStep, Conflicts, Ending, Finding, Goal, Outcome, Product, RunLimits, TaskDraft,
+    TaskOffered, TaskResult, TaskStatus, Work,
 };
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::{ConflictEnd, ConflictState, RequestAction, RunStatus};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, done, failed, good, leaf};
+use super::replanning::GOAL;
 use super::tables::{open, status};
 
 const SUBJECT: &str = "chance of rain, Paris, 21 to 22 November";
@@ -143,6 +144,25 @@ fn a_task_is_added_that_finds_out_what_holds() {
     fleet.do_task(&added, claiming(vec![claim("50 %", "counted anew")]));
     assert_eq!(is_settled_by(&fleet, 1), Some(ConflictStep::Verify));
     assert_eq!(open(&fleet), ["1", "2"], "both were wrong");
+}
+
+#[test]
+fn a_verification_that_fails_or_is_not_sure_changes_no_plan() {
+    let unsure = Finding { text: "perhaps".into(), confidence: 1, ..Finding::default() };
+    let unsure = done(Product::Result(TaskResult { findings: vec![unsure], ..TaskResult::default() }));
+    for outcome in [failed(Ending::ModelFailed, "no model answers"), failed(Ending::Escalate, "no"), unsure] {
+        let two = vec![leaf("the analysis", &[]), leaf("the chart", &[])];
+        let mut fleet = Fleet::with_goal(Goal::new(GOAL), limits(&[ConflictStep::Verify]));
+        fleet.work(|offer| match offer.task.to_string().as_str() {
+            "1" => says("30 %"),
+            "2" => says("15 %"),
+            "3" => outcome.clone(),
+            _ => good(offer, &two),
+        });
+        assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+        assert!(fleet.events().iter().all(|event| event.name() != "replan_wanted"), "{outcome:?}");
+        assert!(fleet.body().contains("it is not settled what holds"), "{}", fleet.body());
+    }
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! What people ask of a run while it goes on.
 
-use muster_shared::flow::{Ending, RunLimits, TaskStatus, Work};
+use muster_shared::flow::{Ending, Goal, ReflectionLevel, RunLimits, TaskDraft, TaskStatus, Work};
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
 use muster_shared::run::{AgentEvent, Input, Phase, Request, RequestAction, RunStatus};
 use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, ID, cancel, failed, good, leaf, started};
+use super::fleet::{Fleet, ID, cancel, failed, good, leaf, plan, started};
+use super::replanning::GOAL;
 use super::tables::{do_task, open, planned, status, tasks};
 use crate::decide::{Effect, next_deadline};
 
@@ -61,6 +62,20 @@ fn a_pause_closes_what_waits_and_has_what_is_in_hand_put_down() {
 }
 
 #[test]
+fn a_new_goal_reaches_the_planner_that_works_on_a_new_plan() {
+    let limits = RunLimits { reflection: ReflectionLevel::None, ..RunLimits::default() };
+    let mut fleet = Fleet::with_goal(Goal::new(GOAL), limits);
+    let critical = TaskDraft { critical: true, ..leaf("apples", &[]) };
+    fleet.do_task("plan", plan(vec![critical, leaf("pears", &["apples"])]));
+    fleet.do_task("1", failed(Ending::Escalate, "there are none"));
+    fleet.begin_task("plan");
+    fleet.ask(1, edit(None, "What of plums?"));
+    assert!(told_to_stop(&fleet, "plan", 2));
+    let Work::Plan { replan: Some(brief), .. } = fleet.find("plan").work else { panic!() };
+    assert!(brief.reasons[1].contains("the goal of the run was changed"), "{:?}", brief.reasons);
+}
+
+#[test]
 fn a_task_that_is_put_down_twice_goes_on_from_its_first_generation() {
     let mut fleet = planned();
     for n in 1..=2 {
@@ -74,6 +89,13 @@ fn a_task_that_is_put_down_twice_goes_on_from_its_first_generation() {
     fleet.start(&offer);
     fleet.end(&offer, failed(Ending::AgentFailed, "crashed"));
     assert_eq!(fleet.find("1").continues, None, "another try begins anew");
+    let offer = fleet.begin_task("1");
+    fleet.ask(10, PAUSE);
+    fleet.park(&offer);
+    fleet.ask(11, redo("1"));
+    assert_eq!(fleet.refusals(), Vec::<&str>::new());
+    fleet.ask(12, RESUME);
+    assert_eq!(fleet.find("1").continues, None, "it starts again");
 }
 
 #[test]
@@ -222,7 +244,9 @@ fn a_request_that_is_given_out_twice_is_carried_out_once() {
     assert_eq!(status(&fleet, "1"), TaskStatus::Completed);
     let request = Request::new(ID, redo("1")).with_id(uuid::Uuid::from_u128(9));
     fleet.turn(vec![Input::Request(request.clone()), Input::Request(request)]);
-    assert_eq!(fleet.find("1").generation, Generation(3));
+    let again = fleet.find("1");
+    assert_eq!(again.generation, Generation(3));
+    assert!(matches!(again.work, Work::Execute { earlier: None, .. }), "it was given no reason");
     let refused = fleet.refusals();
     assert!(refused.is_empty(), "{refused:?}");
 }
@@ -242,8 +266,12 @@ fn a_task_done_again_opens_what_used_it_its_reflection_and_the_report() {
     assert_eq!(status(&fleet, "2"), TaskStatus::Completed, "it used nothing of it");
     assert_eq!(status(&fleet, "3"), TaskStatus::Created);
     assert_eq!(fleet.run().reflections().map(|(index, _)| index).collect::<Vec<_>>(), [&TaskIndex::top(2)]);
-    let Work::Execute { failed_before: Some(why), .. } = &fleet.find("1").work else { panic!() };
+    let again = fleet.find("1");
+    let Work::Execute { failed_before: Some(why), earlier: Some(earlier), .. } = &again.work else {
+        panic!()
+    };
     assert!(why.contains("done again") && why.contains("so be it"), "{why}");
+    assert_eq!(earlier.conclusion, "apples is so", "it was given a reason");
     do_task(&mut fleet, "1");
     do_task(&mut fleet, "reflect-1");
     let Work::Execute { failed_before: Some(why), .. } = &fleet.find("3").work else { panic!() };

@@ -4,11 +4,11 @@ use muster_shared::flow::{
     Ending, Goal, Outcome, PlanDraft, RunLimits, TaskDraft, TaskOffered, TaskStatus, Work,
 };
 use muster_shared::ids::TaskId;
-use muster_shared::run::{Input, RunStatus};
+use muster_shared::run::{Input, RequestAction, RunStatus};
 
 use super::fleet::{Fleet, failed, leaf, plan, reflection, report, result};
 
-const GOAL: &str = "Find out about apples, and compare them with pears.";
+pub(super) const GOAL: &str = "Find out about apples, and compare them with pears.";
 
 fn begun(goal: Goal) -> Fleet {
     Fleet::with_goal(goal, RunLimits::default())
@@ -164,7 +164,21 @@ fn a_critical_failure_has_what_is_left_planned_anew_and_what_ended_stays() {
     assert_eq!(left, ["1", "2", "4"], "what had not begun is gone, the rest stays under its index");
     assert_eq!(fleet.run().planned(&"1".parse().unwrap()).unwrap().status, TaskStatus::Completed);
     assert_eq!(count(&fleet, "replanned"), 1);
-    assert!(fleet.run().report.as_ref().unwrap().unanswered.is_empty(), "the new plan dealt with it");
+    assert!(fleet.run().report.as_ref().unwrap().unanswered[0].contains("2 pears"), "it stays failed");
+}
+
+#[test]
+fn no_new_plan_has_a_task_that_a_person_skipped() {
+    for proposal in [vec![leaf("Plums", &[]), leaf("figs", &[])], vec![leaf("plums", &[])]] {
+        let mut fleet = begun(Goal::new(GOAL));
+        fleet.do_task("plan", plan(vec![leaf("apples", &[]), critical("pears"), leaf("plums", &[])]));
+        fleet.ask(1, RequestAction::Skip { task: "3".parse().unwrap() });
+        fleet.do_task("2", failed(Ending::Escalate, "there are none"));
+        fleet.open.retain(|offer| offer.task.to_string() != "3");
+        fleet.work(|offer| answer(offer, &mut |_| plan(proposal.clone()), &result));
+        assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+        assert_eq!(fleet.run().plan.as_ref().unwrap().tasks.len(), 2 + proposal.len(), "{proposal:?}");
+    }
 }
 
 #[test]

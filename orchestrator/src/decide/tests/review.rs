@@ -1,8 +1,8 @@
 //! What people have a say in: the plan, and whether to go on.
 
 use muster_shared::flow::{
-    About, Ending, Finding, OnTimeout, Outcome, People, PlanDraft, Product, RefineOperation, ReviewPolicy,
-    RunLimits, TaskDraft, TaskResult, TaskStatus, Work,
+    About, Ending, Finding, Goal, OnTimeout, Outcome, People, PlanDraft, Product, RefineOperation,
+    ReflectionLevel, ReviewPolicy, RunLimits, TaskDraft, TaskResult, TaskStatus, Work,
 };
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::run::event::QuestionAnswered;
@@ -12,6 +12,7 @@ use muster_shared::run::{
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, done, failed, good, leaf, plan, refinement};
+use super::replanning::GOAL;
 use crate::decide::next_deadline;
 
 pub(super) fn tasks() -> Vec<TaskDraft> {
@@ -151,18 +152,27 @@ fn sure(confidence: u8) -> Outcome {
     done(Product::Result(TaskResult { findings: vec![finding], ..TaskResult::default() }))
 }
 
+/// Approval of a result that no rule trusts is the person's decision.
 #[test]
 fn a_run_pauses_where_it_was_told_to() {
-    let mut fleet = fleet_with(People { pause_at: vec!["One".into()], ..People::default() });
-    fleet.end_task("plan", plan(vec![leaf("one", &[]), leaf("two", &["one"])]));
-    let one = fleet.begin_task("1");
-    fleet.defer = false;
-    fleet.end(&one, sure(90));
-    let asked = fleet.run().open_questions().next().map(|(_, asked)| asked.about.clone());
-    assert_eq!(asked, Some(About::Milestone(TaskIndex::top(1))));
-    assert!(fleet.open.is_empty());
-    approve(&mut fleet, 1, None);
-    assert!(!fleet.open.is_empty());
+    for (milestone, confidence, next) in [("One", 90, "2"), ("One", 10, "2"), ("two", 10, "plan")] {
+        let people = People { pause_at: vec![milestone.into()], ..People::default() };
+        let reflection = ReflectionLevel::None;
+        let limits = RunLimits { people, reflection, replan_below_confidence: 50, ..RunLimits::default() };
+        let mut fleet = Fleet::with_goal(Goal::new(GOAL), limits);
+        fleet.end_task("plan", plan(vec![leaf("one", &[]), leaf("two", &["one"])]));
+        let one = fleet.begin_task("1");
+        fleet.defer = false;
+        fleet.end(&one, sure(confidence));
+        let asked = fleet.run().open_questions().next().map(|(_, asked)| asked.about.clone());
+        assert_eq!(asked, (milestone == "One").then(|| About::Milestone(TaskIndex::top(1))));
+        if asked.is_some() {
+            assert!(fleet.open.is_empty());
+            approve(&mut fleet, 1, None);
+        }
+        let open: Vec<String> = fleet.open.iter().map(|offer| offer.task.to_string()).collect();
+        assert_eq!(open, [next], "{milestone} {confidence}");
+    }
 }
 
 pub(super) fn answer(fleet: &mut Fleet, n: u128, text: &str) {

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::{fill, parse, save};
 use muster_shared::flow::{
-    About, Budget, Ending, Goal, Outcome, RefineOperation, RunLimits, TaskDraft, TaskOffered, Usage, Work,
+    About, Budget, Ending, Finding, Goal, Outcome, Product, RefineOperation, RunLimits, TaskDraft,
+    TaskOffered, TaskResult, Usage, Work,
 };
 use muster_shared::ids::TaskIndex;
-use muster_shared::run::{
-    RequestAction, RunStatus, TaskCount, TaskEnd, count, end_of, is_completed_in_part, shortfalls,
-};
+use muster_shared::run::{RequestAction, RunStatus, TaskCount, count, is_completed_in_part, shortfalls};
 use serde_json::json;
 
-use super::fleet::{Fleet, failed, good, leaf, refinement, reflection, result};
+use super::fleet::{Fleet, done, failed, good, leaf, plan, refinement, reflection, result};
+use super::replanning::GOAL;
 
 fn tasks(number: usize) -> Vec<TaskDraft> {
     (1..=number).map(|n| leaf(&format!("part {n}"), &[])).collect()
@@ -29,52 +29,6 @@ fn finish(fleet: &mut Fleet, number: usize, mut leaves: impl FnMut(&str) -> Opti
 
 fn counted(fleet: &Fleet) -> TaskCount {
     count(fleet.run()).unwrap()
-}
-
-#[test]
-fn failed_tasks_are_counted_and_stand_in_the_report() {
-    let mut fleet = Fleet::submitted(RunLimits { max_width: 8, ..RunLimits::default() });
-    finish(&mut fleet, 7, |task| match task {
-        "1" => Some(failed(Ending::Escalate, "the key is in the log: a security risk")),
-        "2" | "3" | "4" | "5" => Some(failed(Ending::GaveUp, "the source is gone")),
-        _ => None,
-    });
-    assert_eq!(counted(&fleet), TaskCount { done: 2, failed: 5, ..TaskCount::default() });
-    assert_eq!(counted(&fleet).in_words(), "2 of 7 tasks done, 5 failed");
-    assert!(is_completed_in_part(fleet.run()));
-    let body = fleet.body();
-    for part in [
-        "## What was not done",
-        "2 of 7 tasks done, 5 failed. This report is not the whole answer.",
-        "- 1 part 1 (failed): the key is in the log: a security risk",
-        "- 5 part 5 (failed): the source is gone",
-    ] {
-        assert!(body.contains(part), "{part} in:\n{body}");
-    }
-    let unanswered = &fleet.run().report.as_ref().unwrap().unanswered;
-    assert!(unanswered.iter().any(|part| part.starts_with("5 part 5 (failed)")), "{unanswered:?}");
-}
-
-#[test]
-fn what_is_done_whole_is_said_to_be_so() {
-    let mut fleet = Fleet::submitted(RunLimits::default());
-    finish(&mut fleet, 3, |_| None);
-    assert_eq!(counted(&fleet), TaskCount { done: 3, ..TaskCount::default() });
-    assert!(!is_completed_in_part(fleet.run()) && shortfalls(fleet.run()).is_empty());
-    assert!(!fleet.body().contains("What was not done"), "{}", fleet.body());
-}
-
-#[test]
-fn a_part_is_not_the_whole() {
-    let mut fleet = Fleet::submitted(RunLimits::default());
-    finish(&mut fleet, 2, |task| {
-        let part =
-            Outcome { ending: Ending::DonePartial, reason: "only half was read".into(), ..result("half") };
-        (task == "2").then_some(part)
-    });
-    assert_eq!(counted(&fleet), TaskCount { done: 1, in_part: 1, ..TaskCount::default() });
-    assert!(is_completed_in_part(fleet.run()));
-    assert!(fleet.body().contains("- 2 part 2 (done in part): only half was read"), "{}", fleet.body());
 }
 
 #[test]
@@ -101,6 +55,99 @@ fn what_the_plan_was_changed_for_is_counted_with_the_new_tasks() {
 }
 
 #[test]
+fn failures_before_a_new_plan_and_tasks_that_it_leaves_out_are_reported() {
+    let other =
+        (leaf("other pears", &["1"]), TaskCount { done: 2, failed: 1, left_out: 1, ..TaskCount::default() });
+    let same = (leaf("Pears ", &[]), TaskCount { done: 2, replaced: 1, left_out: 1, ..TaskCount::default() });
+    let lines = ["- 2 pears (failed): there are none", "- 2 pears (replaced): there are none"];
+    for ((anew, expected), line) in [other, same].into_iter().zip(lines) {
+        let mut fleet = Fleet::with_goal(Goal::new(GOAL), RunLimits::default());
+        let critical = TaskDraft { critical: true, ..leaf("pears", &[]) };
+        let mut plans =
+            [vec![leaf("apples", &[]), critical, leaf("after", &["pears"])], vec![anew]].into_iter();
+        fleet.work(|offer| match &offer.work {
+            Work::Plan { .. } => plan(plans.next().unwrap()),
+            Work::Execute { .. } if offer.task.to_string() == "2" => {
+                failed(Ending::Escalate, "there are none")
+            }
+            _ => good(offer, &[]),
+        });
+        assert_eq!((fleet.status(), counted(&fleet)), (RunStatus::Completed, expected));
+        assert!(is_completed_in_part(fleet.run()));
+        for line in [line, "- 3 after (left out): new plan 1 has no such task (2 pears, which"] {
+            assert!(fleet.body().contains(line), "{line} in:\n{}", fleet.body());
+        }
+    }
+}
+
+/// A result that leaves a question open.
+fn open(findings: &[&str]) -> Outcome {
+    let findings =
+        findings.iter().map(|text| Finding { text: (*text).into(), ..Finding::default() }).collect();
+    let (conclusion, unanswered) = ("nobody knows".to_owned(), vec!["the price".to_owned()]);
+    done(Product::Result(TaskResult { conclusion, findings, unanswered, ..TaskResult::default() }))
+}
+
+#[test]
+fn each_end_of_a_task_is_counted_and_reported() {
+    let half = Outcome { ending: Ending::DonePartial, reason: "only half was read".into(), ..result("half") };
+    let late = failed(Ending::DeadlinePassed, "its time was up before it ended");
+    let one = TaskCount { done: 1, ..TaskCount::default() };
+    for (outcome, expected, in_part, line) in [
+        (result("so it is"), TaskCount { done: 2, ..one }, false, ""),
+        (open(&["it is red"]), TaskCount { done: 2, ..one }, false, ""),
+        (open(&[]), TaskCount { left_open: 1, ..one }, false, "- 1 part 1 (left open): the price"),
+        (half, TaskCount { in_part: 1, ..one }, true, "- 1 part 1 (done in part): only half was read"),
+        (late, TaskCount { failed: 1, ..one }, true, "- 1 part 1 (failed): its time was up"),
+    ] {
+        let mut fleet = Fleet::submitted(RunLimits::default());
+        finish(&mut fleet, 2, |task| (task == "1").then(|| outcome.clone()));
+        assert_eq!((counted(&fleet), is_completed_in_part(fleet.run())), (expected, in_part));
+        let (body, open) = (fleet.body(), &fleet.run().report.as_ref().unwrap().unanswered);
+        assert!(body.contains(line), "{body}");
+        assert_eq!(
+            body.contains("## What was not done\n\n1 of 2 tasks done, 1 "),
+            !line.is_empty(),
+            "{body}"
+        );
+        assert_eq!(body.contains("This report is not the whole answer."), in_part, "{body}");
+        assert_eq!(open.iter().any(|part| part.starts_with("1 part 1 (failed)")), expected.failed > 0);
+    }
+}
+
+#[test]
+fn a_goal_of_which_no_part_was_answered_is_completed_in_part() {
+    let conclusion = "nothing to add".to_owned();
+    let after = done(Product::Result(TaskResult { conclusion, ..TaskResult::default() }));
+    for (second, in_part) in [(open(&[]), true), (after, true), (result("it costs 2"), false)] {
+        let mut fleet = Fleet::submitted(RunLimits::default());
+        let tasks = [leaf("part 1", &[]), leaf("part 2", &["1"])];
+        fleet.work(|offer| match offer.task.to_string().as_str() {
+            "1" => open(&[]),
+            "2" => second.clone(),
+            _ => good(offer, &tasks),
+        });
+        assert_eq!(is_completed_in_part(fleet.run()), in_part, "{}", fleet.body());
+    }
+}
+
+#[test]
+fn a_part_that_a_blueprint_requires_and_the_report_lacks_is_reported() {
+    for (required, in_part) in [(true, true), (false, false)] {
+        let text = BY_STEPS.replace("[params", &format!("[output.prices]\nrequired={required}\n[params"));
+        let mut fleet = of_blueprint(&text, 1, RunLimits::default());
+        fleet.work(|offer| good(offer, &[]));
+        approve(&mut fleet, 1);
+        fleet.finish(&[]);
+        assert_eq!(is_completed_in_part(fleet.run()), in_part, "{:?}", shortfalls(fleet.run()));
+        assert_eq!(
+            fleet.body().contains("## Not answered\n\n- the report was to have a part \"Prices\""),
+            in_part
+        );
+    }
+}
+
+#[test]
 fn what_the_budget_leaves_out_is_missing() {
     let budget = Budget { model_calls: Some(6), ..Budget::UNLIMITED };
     let mut fleet = Fleet::submitted(RunLimits { budget, ..RunLimits::default() });
@@ -114,17 +161,6 @@ fn what_the_budget_leaves_out_is_missing() {
     assert!(counted.left_out > 0 && counted.done > 0, "{counted:?}");
     assert!(is_completed_in_part(fleet.run()));
     assert!(fleet.body().contains("(left out): "), "{}", fleet.body());
-}
-
-#[test]
-fn the_deadline_of_a_task_leaves_a_part() {
-    let mut fleet = Fleet::submitted(RunLimits::default());
-    finish(&mut fleet, 2, |task| {
-        (task == "1").then(|| failed(Ending::DeadlinePassed, "its time was up before it ended"))
-    });
-    assert_eq!(end_of(fleet.run(), &TaskIndex::top(1)), TaskEnd::Failed);
-    assert!(is_completed_in_part(fleet.run()));
-    assert!(fleet.body().contains("- 1 part 1 (failed): its time was up"), "{}", fleet.body());
 }
 
 #[test]
@@ -150,9 +186,13 @@ const BY_STEPS: &str = "name='b'\nversion='1'\ngoal='g'\n[params.topics]\ntype='
                         [[steps]]\nid='send'\ngoal='send {{fetch.result}}'\napproval='May it be sent?'";
 
 fn by_blueprint(topics: usize, limits: RunLimits) -> Fleet {
+    of_blueprint(BY_STEPS, topics, limits)
+}
+
+fn of_blueprint(text: &str, topics: usize, limits: RunLimits) -> Fleet {
     let topics: Vec<String> = (1..=topics).map(|n| format!("topic {n}")).collect();
     let filled =
-        fill(&parse(BY_STEPS).unwrap(), &BTreeMap::from([("topics".to_owned(), json!(topics))])).unwrap();
+        fill(&parse(text).unwrap(), &BTreeMap::from([("topics".to_owned(), json!(topics))])).unwrap();
     Fleet::with_goal(Goal { blueprint: Some(Box::new(filled.clone())), ..Goal::new(filled.goal()) }, limits)
 }
 

@@ -72,9 +72,9 @@ pub(in crate::run) fn end_generation<'a>(
     Ok(found)
 }
 
-/// Counts leaves that fail one after the other.
+/// Counts leaves that fail one after the other. Verifications are no part of what was planned.
 pub(in crate::run) fn count_in_a_row(state: &mut RunState, task: &TaskId, well: bool) {
-    if task.as_leaf().is_some_and(|index| !index.is_member()) {
+    if task.as_leaf().is_some_and(|index| !index.is_member() && !state.is_verification(index)) {
         let row = &mut state.planning.failures_in_a_row;
         *row = if well { 0 } else { row.saturating_add(1) };
     }

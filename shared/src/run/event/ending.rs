@@ -269,6 +269,9 @@ pub struct TaskReopened {
     pub task: TaskId,
     /// Why; whoever does it is told.
     pub reason: String,
+    /// Whether its agent is shown what it gave before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shows_result: bool,
 }
 
 impl Payload for TaskReopened {
@@ -283,12 +286,11 @@ impl Payload for TaskReopened {
     /// What was being written is no longer what is to be written.
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let found = executable(run, &self.task, Self::NAME)?;
-        if !found.status.was_begun() {
+        if !found.was_begun() {
             return Err(illegal(&self.task, found.status, TaskStatus::Created));
         }
-        if let Some(result) = found.outcome.as_ref().and_then(|it| it.result()) {
-            found.earlier = Some(Box::new(result.clone()));
-        }
+        let given = found.outcome.as_ref().and_then(|it| it.result()).cloned().map(Box::new);
+        found.earlier = given.or(found.earlier.take()).filter(|_| self.shows_result);
         found.begin_anew();
         found.forget_answers();
         found.answered = None;

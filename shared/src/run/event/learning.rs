@@ -190,11 +190,14 @@ impl Payload for Replanned {
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Executing], Self::NAME)?;
         let (failed, ended) = (failed_plan(run), ended_leaves(run));
+        let before = run.plan.iter().flat_map(Plan::leaves);
+        let gone = before.filter(|(index, _)| !self.plan.tasks.contains_key(*index));
+        let left_out = gone.map(|(index, task)| (index.clone(), task.name.clone())).collect();
         change_plan(run, &self.plan)?;
         drop_untouched_refinements(run);
         run.planning.failures_in_a_row = 0;
         run.planning.stage = PlanStage::Adopted;
-        run.planning.replans.push(Replan { failed, changes: self.changes.clone(), ended });
+        run.planning.replans.push(Replan { failed, changes: self.changes.clone(), ended, left_out });
         Ok(())
     }
 }

@@ -181,9 +181,9 @@ fn an_agent_with_a_refused_key_takes_no_retry_and_gets_no_more_tasks() {
     let workers = || folder.output(&["ps"]).unwrap_or_default().matches(" worker ").count();
     wait_until("a second worker", Duration::from_secs(20), || workers() == 2).unwrap();
     let trace = ended(folder, ask(folder));
-    let mut tries: BTreeMap<&Value, Vec<&Value>> = BTreeMap::new();
+    let mut tries: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
     for entry in of_kind(&trace, "started").filter(|entry| entry["role"] == "worker") {
-        tries.entry(&entry["task"]).or_default().push(&entry["agent"]);
+        tries.entry(entry["task"].to_string()).or_default().push(&entry["agent"]);
     }
     assert_eq!(tries.len(), 6, "{tries:?}");
     for agents in tries.values() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use muster_orchestrator::decide::{Recorded, RecordedReadings, Situation, decide};
-use muster_shared::flow::TaskOffered;
+use muster_shared::flow::{TaskOffered, TaskStatus};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::chain::{Link, Read, verify};
 use muster_shared::run::{
@@ -314,7 +314,15 @@ pub(crate) fn how_it_stands(run: &RunState) -> String {
     let tasks: Vec<String> = run
         .tasks
         .iter()
-        .map(|(task, state)| format!("{task}@{} {:?}", state.generation, state.status))
+        .map(|(task, state)| {
+            let queue = state.queue.as_ref().filter(|_| state.status == TaskStatus::Queued);
+            format!(
+                "{task}@{} {:?}{}",
+                state.generation,
+                state.status,
+                queue.map(|it| format!(" for {it}")).unwrap_or_default()
+            )
+        })
         .collect();
     let wanted: Vec<u32> = run.refining.wanted.keys().copied().collect();
     format!("is {:?}, {:?}: {}; refinements wanted: {wanted:?}", run.status, run.phase, tasks.join(", "))

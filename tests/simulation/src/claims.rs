@@ -21,7 +21,12 @@ enum LoggedEnd {
 pub fn unsupported_claims<'a>(run: &RunState, entries: impl IntoIterator<Item = &'a Entry>) -> Vec<String> {
     let ends = ends(entries);
     let of = |end| ends.iter().filter(move |(_, logged)| **logged == end).map(|(leaf, _)| leaf);
-    let (completed, lost) = (of(LoggedEnd::Completed).count(), || of(LoggedEnd::Lost));
+    // The parts of a task that was split are counted in its place.
+    let is_split = |leaf: &TaskIndex| {
+        run.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(leaf) && !plan.is_leaf(leaf))
+    };
+    let completed = of(LoggedEnd::Completed).count();
+    let lost = of(LoggedEnd::Lost).filter(|leaf| !is_split(leaf));
     let mut broken = Vec::new();
     if let Some(claimed) =
         count(run).map(|count| count.done + count.in_part).filter(|claimed| *claimed > completed)
@@ -33,7 +38,7 @@ pub fn unsupported_claims<'a>(run: &RunState, entries: impl IntoIterator<Item = 
         named.iter().find(|short| short.task.as_ref() == Some(leaf)).map(|short| short.end)
     };
     let is_complete = run.status == RunStatus::Completed && !is_completed_in_part(run);
-    broken.extend(lost().filter_map(|leaf| match ends(leaf) {
+    broken.extend(lost.filter_map(|leaf| match ends(leaf) {
         None => Some(format!("task {leaf} ended without a result and is not named")),
         Some(TaskEnd::Replaced) => None,
         Some(end) => is_complete.then(|| format!("it is complete, and task {leaf} is {}", end.in_words())),

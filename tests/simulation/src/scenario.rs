@@ -106,6 +106,7 @@ impl Scenario {
             task_deadline_ms: 180_000,
             wait_for_role_ms: fleet.wait_for_role_ms,
             planning: Planning::Always,
+            people: People { answer_within_ms: random.between(2_000, 90_000), ..People::default() },
             ..RunLimits::default()
         };
         Self { forks: Vec::new(), places, runs, commands, is_told: true, limits }

@@ -10,6 +10,7 @@ use muster_shared::run::{Phase, RunState, TaskState};
 use crate::agenda::Time;
 use crate::broker::LEASE;
 use crate::checks::how_it_stands;
+use crate::fleet::Conduct;
 use crate::messages::Life;
 use crate::scenario::Kind;
 use crate::world::World;
@@ -36,12 +37,16 @@ impl Stalls {
     }
 }
 
-/// The agents that are online, by role, with the tasks that each has in progress.
+/// The agents that are online, each with its role and its free slots.
 struct Online(BTreeMap<AgentId, (Role, usize)>);
 
 impl Online {
-    fn is_role_idle(&self, role: &Role) -> bool {
-        self.0.values().any(|(of, free)| of == role && *free > 0)
+    /// Whether an agent of the role has a free slot, other than those that failed the task before.
+    fn is_idle(&self, role: &Role, task: Option<&TaskState>) -> bool {
+        let fits = |agent: &AgentId| {
+            task.is_none_or(|task| !task.avoid.iter().any(|avoided| avoided.agent == *agent))
+        };
+        self.0.iter().any(|(agent, (of, free))| of == role && *free > 0 && fits(agent))
     }
 
     /// Whether an agent that is online has started the task.
@@ -89,7 +94,7 @@ impl World {
     fn online(&self) -> Online {
         let places = self.places.iter().enumerate().filter(|(_, place)| place.process.is_some());
         let agents = places.filter_map(|(at, place)| {
-            let Kind::Agent { role, slots, .. } = &self.scenario.places[at] else { return None };
+            let Kind::Agent { role, slots, conduct, .. } = &self.scenario.places[at] else { return None };
             let who = Life { place: at, number: place.life };
             let agent = self.scenario.agent(who.place, who.number)?;
             let held = self.checks.open_runs().map(|(run, _)| {
@@ -97,6 +102,8 @@ impl World {
                 holders.filter(|holder| *holder == Some(&agent)).count()
             });
             let held = held.sum();
+            // The others may get no tasks for a while, since they failed several.
+            let slots = if matches!(conduct, Conduct::Sound | Conduct::Slow) { *slots } else { 0 };
             Some((agent, (role.clone(), slots.saturating_sub(held))))
         });
         Online(agents.collect())
@@ -138,7 +145,7 @@ fn offerable<'a>(run: &'a RunState, online: &Online) -> Option<&'a TaskId> {
         run.plan.as_ref().filter(|_| run.phase == Phase::Executing && !run.planning.is_replanning())?;
     // A refinement in progress may change what comes next, and so may a conflict.
     let refines = |(task, state): (&TaskId, &TaskState)| {
-        let waits = state.status.is_in_work() && online.is_role_idle(&Role::Refiner);
+        let waits = state.status.is_in_work() && online.is_idle(&Role::Refiner, None);
         matches!(task, TaskId::Refine(_)) && (waits || online.works_on(run, (task, state)))
     };
     if run.open_conflicts().next().is_some() || run.tasks.iter().any(refines) {
@@ -147,10 +154,9 @@ fn offerable<'a>(run: &'a RunState, online: &Online) -> Option<&'a TaskId> {
     let ready = order::ready(plan, &run.statuses());
     let mut leaves =
         run.tasks.iter().filter(|(task, _)| task.as_leaf().is_some_and(|leaf| ready.contains(leaf)));
-    let is_idle = |task: &TaskId| {
-        task.as_leaf()
-            .and_then(|leaf| plan.tasks.get(leaf))
-            .is_some_and(|task| online.is_role_idle(&task.role))
+    let is_idle = |task: &TaskId, state: &TaskState| {
+        let planned = task.as_leaf().and_then(|leaf| plan.tasks.get(leaf));
+        planned.is_some_and(|planned| online.is_idle(&planned.role, Some(state)))
     };
-    leaves.find(|(task, _)| is_idle(task)).map(|(task, _)| task)
+    leaves.find(|(task, state)| is_idle(task, state)).map(|(task, _)| task)
 }

@@ -24,17 +24,18 @@ use super::support::{folder, signal};
 /// Longest time without an event of a run that has not ended. Nothing that a model or a restart takes is as long.
 const LONGEST_PAUSE_MILLIS: u64 = 10_000;
 /// Fleets at the same time.
-const AT_ONCE: usize = 6;
-/// Fleets of which a run stalled or claimed too much.
-const FAILED_ONCE: [u64; 0] = [];
+const AT_ONCE: usize = 4;
+/// Fleets of which a run stalled: a reflector, a worker, a writer, a refiner or a specialist was missing, for plain tasks,
+/// committees, redundant pairs and auctions.
+const FAILED_ONCE: [u64; 6] = [0, 2, 5, 6, 8, 9];
 
-/// `FLEETS` fleets, from the seed `FLEETS_FROM`; without these variables a few, and those that failed once.
+/// `FLEETS` fleets from the seed `FLEETS_FROM`. Without these variables: those that failed once.
 #[test]
 fn random_fleets_neither_stall_nor_claim_more_than_their_log_shows() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds: Vec<u64> = match number("FLEETS") {
         Some(fleets) => (0..fleets).map(|n| number("FLEETS_FROM").unwrap_or(0) + n).collect(),
-        None => FAILED_ONCE.into_iter().chain(0..6).collect(),
+        None => FAILED_ONCE.to_vec(),
     };
     let (next, broken) = (Mutex::new(seeds.into_iter()), Mutex::new(Vec::new()));
     let try_some = || {

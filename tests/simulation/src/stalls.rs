@@ -17,6 +17,9 @@ use crate::world::World;
 
 /// Longest time without an event while something could be done.
 const LIMIT: Time = 10_000;
+/// The same for a run with a task that was tried before: it waits for another agent, and an agent that failed several tasks
+/// gets none for a minute.
+const LIMIT_AFTER_TRIES: Time = 75_000;
 /// How often it is checked.
 const INTERVAL: Time = 500;
 
@@ -77,7 +80,8 @@ impl World {
                 continue;
             };
             let since = *self.stalls.since.entry(run.id).or_insert(self.now);
-            if self.now > since.max(newest).max(self.stalls.replaced) + LIMIT {
+            let limit = if run.tasks.values().any(was_tried) { LIMIT_AFTER_TRIES } else { LIMIT };
+            if self.now > since.max(newest).max(self.stalls.replaced) + limit {
                 let missing =
                     Role::BUILT_IN.into_iter().filter(|role| !online.0.values().any(|(of, _)| of == role));
                 found.push(format!(
@@ -108,6 +112,10 @@ impl World {
         });
         Online(agents.collect())
     }
+}
+
+fn was_tried(task: &TaskState) -> bool {
+    task.status == TaskStatus::Created && task.generation.0 > 0
 }
 
 /// The agent that has started a task, whether or not a decision names it yet.

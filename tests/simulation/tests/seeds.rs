@@ -106,7 +106,7 @@ fn fleets(seeds: impl IntoIterator<Item = u64>) {
 
 #[test]
 fn random_fleets_neither_stall_nor_claim_more_than_their_log_shows() {
-    fleets(0..400);
+    fleets(0..PART);
 }
 
 /// Beyond the parts: a draft was reviewed with nothing left to pay for it, the clock of an orchestrator was behind that

@@ -21,7 +21,7 @@ enum LoggedEnd {
 pub fn unsupported_claims<'a>(run: &RunState, entries: impl IntoIterator<Item = &'a Entry>) -> Vec<String> {
     let ends = ends(entries);
     let of = |end| ends.iter().filter(move |(_, logged)| **logged == end).map(|(leaf, _)| leaf);
-    // The parts of a task that was split are counted in its place.
+    // The parts of a task that was split are counted instead.
     let is_split = |leaf: &TaskIndex| {
         run.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(leaf) && !plan.is_leaf(leaf))
     };

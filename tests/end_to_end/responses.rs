@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use muster_support::fleet::{both, wait_until};
-use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply, Script};
+use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use super::help::{act, ask, done, ended, plan_and_report, script_of, steps, submit, up};
+use super::help::{act, ask, done, ended, script_of, steps, submit, up};
 use super::support::{folder, of_kind};
 
 fn task(name: &str, goal: &str, on: &[&str]) -> Value {
@@ -194,37 +194,4 @@ fn an_agent_with_a_refused_key_takes_no_retry_and_gets_no_more_tasks() {
     wait_until("ps with the reason", Duration::from_secs(10), told).unwrap();
     broken.kill().unwrap();
     broken.wait().unwrap();
-}
-
-/// A wish for a change of the plan holds nothing back, and neither it nor a reflection is waited for beyond the limit.
-#[test]
-fn a_missing_refiner_or_reflector_is_left_out_and_the_report_names_it() {
-    for role in ["refiner", "reflector"] {
-        let tasks = vec![task("one", "Count.", &[]), task("two", "Count on.", &["one"])];
-        let wishing = Script::answering(move |request| {
-            if request.system().contains("You are the reflector") {
-                return submit(&json!({"thought": "So.", "summary": "Seen.", "refine": "it lacks things"}));
-            }
-            plan_and_report(request, &tasks, "# Loops\n\nFive.").unwrap_or_else(|| done("Five."))
-        });
-        let server = ModelServer::start(wishing).unwrap();
-        let fleet =
-            up(&server, folder(), &["--scale", &format!("{role}=0"), "--set", "limits.wait_for_role=3s"]);
-        let folder = fleet.folder();
-        let effort = ["run", "What limits loops?", "--planning", "always", "--effort", "thorough", "--json"];
-        let output = folder.run(&effort).unwrap();
-        let summary: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-        let report = summary["report"]["body"].as_str().unwrap_or_default();
-        assert!(
-            report.contains(&format!("it waited 3 s for a {role}")),
-            "{role}: {summary}\n{}",
-            folder.logs()
-        );
-        let trace = folder.json_lines(&["trace", "last", "--json"]).unwrap();
-        let at = |found: Option<&Value>| found.and_then(|entry| entry["at"].as_u64()).unwrap_or_default();
-        let begun = at(of_kind(&trace, "started").find(|entry| entry["task"] == "2"));
-        let [first, .., last] = &trace[..] else { panic!("{trace:?}") };
-        assert!(begun < at(Some(first)) + 2_500, "{role}: task 2 begins at once");
-        assert!(at(Some(last)) < at(Some(first)) + 10_000, "{role}: {trace:?}");
-    }
 }

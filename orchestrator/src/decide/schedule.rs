@@ -145,16 +145,19 @@ pub(super) fn held_back(run: &RunState) -> Vec<TaskId> {
 
 /// Whether the refinement that is wanted waits for agents. Only one that is about to start, or in work, holds leaves back.
 fn refinement_waits(run: &RunState, now: Millis) -> bool {
+    let Some(task) = survey::open_refinement(run).map(TaskId::Refine) else { return false };
     let lies = |state: &TaskState| lost_at(run, state).is_some_and(|at| at <= now);
-    let reflections = run.tasks.iter().filter(|(task, _)| matches!(task, TaskId::Reflect(_)));
-    survey::open_refinement(run).map(TaskId::Refine).is_some_and(|task| match run.tasks.get(&task) {
-        Some(state) if state.status.is_in_work() => lies(state),
-        Some(_) | None => {
-            work_feeds_refinement(run)
-                || !due(run).is_empty()
-                || reflections.map(|(_, state)| state).any(lies)
+    if let Some(state) = run.tasks.get(&task).filter(|state| state.status.is_in_work()) {
+        return lies(state);
+    }
+    let keeps_it = |(task, state): (&TaskId, &TaskState)| match task {
+        TaskId::Leaf(_) => survey::is_offered(state),
+        TaskId::Reflect(_) => lies(state),
+        TaskId::Plan | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write | TaskId::DraftReview(_) => {
+            false
         }
-    })
+    };
+    run.tasks.iter().any(keeps_it) || !due(run).is_empty()
 }
 
 /// A refinement waits for what is in work, so that it hears of everything that asks for it.

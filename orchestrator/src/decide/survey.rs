@@ -71,9 +71,11 @@ pub(super) fn roles_for_planners(
     specialists: &[Specialty],
 ) -> Vec<Role> {
     let mut roles = leaf_roles(capacity, specialists);
-    let is_online = |role: &Role| {
-        capacity.contains_key(&Queue::Role(role.clone())) || specialists.iter().any(|one| one.role == *role)
+    // Tasks of the run waited for a missing role before.
+    let comes_soon = |role: &Role| {
+        !run.missing_roles.contains_key(role) && specialists.iter().any(|one| one.role == *role)
     };
+    let is_online = |role: &Role| capacity.contains_key(&Queue::Role(role.clone())) || comes_soon(role);
     if roles.iter().any(is_online) {
         roles.retain(is_online);
     }

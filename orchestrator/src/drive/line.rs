@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use muster_shared::ids::RunId;
 
 /// How often somebody is passed over by those of higher priority before it is next.
-pub(super) const MOST_PASSED_OVER: u32 = 16;
+const MOST_PASSED_OVER: u32 = 16;
 
 /// The runs that wait.
 #[derive(Debug, Default)]

@@ -131,8 +131,7 @@ impl FailureKind {
     /// Whether the agent is to blame, or its model: another agent may do the task.
     #[must_use]
     pub const fn is_of_the_agent(self) -> bool {
-        self.is_of_the_model()
-            || matches!(self, Self::AgentFault | Self::FellSilent | Self::WrongProduct | Self::ContractBroken)
+        self.is_of_the_model() || matches!(self, Self::AgentFault | Self::WrongProduct | Self::ContractBroken)
     }
 
     /// In words, as part of a sentence.

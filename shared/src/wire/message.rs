@@ -283,11 +283,6 @@ pub struct ExcludedAgent {
     pub until: u64,
 }
 
-impl ExcludedAgent {
-    /// Longest reason, in characters.
-    pub const MAX_REASON: usize = SetAside::MAX_REASON;
-}
-
 const fn one() -> u32 {
     1
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use muster_shared::flow::{Ending, FailureKind};
 use muster_shared::ids::{AgentId, Generation, RunId, TaskId};
-use muster_shared::run::event::{TaskCompleted, TaskFailed, TaskRetried, TaskTakenBack};
+use muster_shared::run::event::{TaskCompleted, TaskFailed, TaskRetried};
 use muster_shared::run::{RunEvent, RunState};
 use muster_shared::time::Millis;
-use muster_shared::wire::ExcludedAgent;
+use muster_shared::wire::{ExcludedAgent, SetAside};
 
 /// Tasks that an agent may fail in a row from one cause before it is excluded. Two may be chance.
 const MOST_IN_A_ROW: usize = 3;
@@ -31,29 +31,23 @@ struct Streak {
 
 /// What an event of a run tells of an agent.
 pub(super) fn ended(run: &RunState, event: &RunEvent) -> Option<AgentTry> {
-    let failure = |kind, task: &TaskId, generation, reason: &String| {
-        Some((kind, (run.id, task.clone(), generation), reason.clone()))
-    };
-    match event {
+    let (task, generation, reason) = match event {
         RunEvent::TaskCompleted(TaskCompleted { task, .. }) => {
-            Some((run.tasks.get(task)?.ended_by.clone()?, None))
+            return Some((run.tasks.get(task)?.ended_by.clone()?, None));
         }
         RunEvent::TaskRetried(TaskRetried { task, generation, outcome: Some(_), reason, .. })
         | RunEvent::TaskFailed(TaskFailed { task, generation, outcome: Some(_), reason }) => {
-            let state = run.tasks.get(task)?;
-            let outcome = state.outcome.as_ref()?;
-            let kind = state.answers.last.unwrap_or_else(|| FailureKind::of(outcome));
-            // Whatever stops an agent before its first step, it is not the task.
-            let never_began =
-                outcome.steps.is_empty() && matches!(outcome.ending, Ending::Blocked | Ending::GaveUp);
-            (never_began || kind.is_of_the_agent())
-                .then_some((state.ended_by.clone()?, failure(kind, task, *generation, reason)))
+            (task, *generation, reason)
         }
-        RunEvent::TaskTakenBack(TaskTakenBack { task, generation, agent, reason }) => {
-            Some((agent.clone(), failure(FailureKind::FellSilent, task, *generation, reason)))
-        }
-        _ => None,
-    }
+        _ => return None,
+    };
+    let state = run.tasks.get(task)?;
+    let outcome = state.outcome.as_ref()?;
+    let kind = state.answers.last.unwrap_or_else(|| FailureKind::of(outcome));
+    // Whatever stops an agent before its first step, it is not the task.
+    let never_began = outcome.steps.is_empty() && matches!(outcome.ending, Ending::Blocked | Ending::GaveUp);
+    let failure = (kind, (run.id, task.clone(), generation), reason.clone());
+    (never_began || kind.is_of_the_agent()).then_some((state.ended_by.clone()?, Some(failure)))
 }
 
 impl FailureStreaks {
@@ -70,7 +64,7 @@ impl FailureStreaks {
         if failures.insert(id) && failures.len() >= MOST_IN_A_ROW && streak.excluded.is_none() {
             let reason = format!("it failed {} tasks in a row: {reason}", failures.len());
             tracing::warn!(%agent, reason, "agent excluded: it gets no tasks if others of its role are online");
-            let reason = reason.chars().take(ExcludedAgent::MAX_REASON).collect();
+            let reason = reason.chars().take(SetAside::MAX_REASON).collect();
             streak.excluded = Some(ExcludedAgent { agent, reason, until: now.after(EXCLUSION).0 });
         }
     }

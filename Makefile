@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 CARGO ?= cargo
 
-.PHONY: help demo build build-bench nats chromium test neighbours quick coverage check bench figures simulate fuzz chaos chaos-cluster clean-state
+.PHONY: help demo build build-bench nats chromium test neighbours quick coverage check bench figures simulate fleets fuzz chaos chaos-cluster clean-state
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -73,6 +73,11 @@ figures: nats ## A series of figures in ten minutes, beside the last kept one; K
 
 simulate: ## 100,000 simulated histories under faults; SEEDS=n for another number
 	$(CARGO) run --release --locked -p muster-simulation -- --seeds $${SEEDS:-100000}
+
+fleets: nats ## 200 random fleets: roles missing, agents broken, slow or lying, kills; FLEETS=n, FROM=seed
+	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
+	FLEETS=$${FLEETS:-200} FLEETS_FROM=$${FROM:-0} $(CARGO) test --locked --features bench --test end_to_end \
+		random_fleets -- --nocapture
 
 # `SECONDS` counts by itself in some shells: make reads it.
 fuzz: ## Fuzz every door, side by side; SECONDS=n for each target (10), SEED=n for the same inputs again

@@ -6,10 +6,11 @@ use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use muster_support::fleet::{Folder, both};
+use muster_support::process::Running;
 use muster_support::skip::skipped;
 
 /// Longest wait for what has to happen.
@@ -443,28 +444,28 @@ fn a_process_that_is_started_again_trusts_no_more_than_its_supervisor_did() {
 }
 
 /// A process that does nothing for a while.
-struct Victim(Child);
+struct Victim(Running);
 
 impl Victim {
     fn of(uid: Option<u32>) -> Self {
         let mut command = Command::new("sleep");
         command.arg("100");
         uid.map(|uid| command.uid(uid));
-        Self(command.spawn().unwrap())
+        Self(Running(command.spawn().unwrap()))
     }
 
     fn started(&self) -> u64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id())).unwrap();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.0.id())).unwrap();
         stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap()
     }
 
     fn is_alive(&mut self) -> bool {
-        self.0.try_wait().unwrap().is_none()
+        self.0.0.try_wait().unwrap().is_none()
     }
 
     /// A state file that names it as the supervisor.
     fn state(&self, started: u64) -> String {
-        let process = serde_json::json!({ "pid": self.0.id(), "started": started });
+        let process = serde_json::json!({ "pid": self.0.0.id(), "started": started });
         let member = serde_json::json!({
             "name": "worker-1", "process": process, "restarts": 0, "given_up": false, "resident_bytes": 0,
         });
@@ -472,13 +473,6 @@ impl Victim {
             "url": "nats://127.0.0.1:1", "supervisor": process, "since": 1, "up": true, "members": [member],
         })
         .to_string()
-    }
-}
-
-impl Drop for Victim {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 

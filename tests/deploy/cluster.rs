@@ -3,10 +3,11 @@
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use muster_support::fleet::{Folder, both, wait_until};
+use muster_support::process::Running;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -14,16 +15,6 @@ use super::root;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const MUSTER: &str = env!("CARGO_BIN_EXE_muster");
-
-/// A process that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// What `deploy/credentials.sh` makes into a folder.
 fn credentials(secrets: &Path, processes: &[&str]) -> Output {

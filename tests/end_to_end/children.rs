@@ -4,26 +4,25 @@ use std::time::Duration;
 
 use muster_support::fleet::{Folder, both, wait_until};
 use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply, Script};
-use nix::sys::signal::Signal;
+use muster_support::process::Running;
 use serde_json::{Value, json};
 
-use super::support::{of_kind, signal, with_model};
+use super::help::plan_and_report;
+use super::support::{of_kind, with_model};
 
 const LIMIT: Duration = Duration::from_secs(30);
+const TRIAGE: &str = "# Urgent\n\nnone\n\n# Others\n\nT1";
 
 fn submit(conclusion: &str) -> Reply {
     Reply::call("submit", &json!({ "ending": "done", "conclusion": conclusion, "findings": [] }))
 }
 
-fn is(request: &CapturedRequest, role: &str) -> bool {
-    request.system().contains(&format!("You are the {role}"))
-}
-
-fn plan(name: &str, goal: &str) -> Reply {
-    Reply::call(
-        "submit",
-        &json!({ "goal": goal, "tasks": [{ "name": name, "goal": goal, "role": "worker" }] }),
-    )
+/// Answers of all roles but workers: the child run counts ships, its parent describes a harbor.
+fn others(request: &CapturedRequest, body: &str) -> Option<Reply> {
+    let is_child = request.holds("count the ships");
+    let (name, goal) =
+        if is_child { ("Ships", "count every ship") } else { ("Harbour", "describe the harbour") };
+    plan_and_report(request, &[json!({ "name": name, "goal": goal, "role": "worker" })], body)
 }
 
 /// The outer task asks for a run of its own; the task of that one gives `inner`.
@@ -31,20 +30,10 @@ fn script(action: &Value, inner: impl Fn() -> Reply + Send + Sync + 'static) -> 
     let name = action["name"].as_str().unwrap().to_owned();
     let arguments = action["arguments"].clone();
     Script::answering(move |request| {
-        if is(request, "planner") {
-            return if request.holds("count the ships") {
-                plan("Ships", "count every ship")
-            } else {
-                plan("Harbour", "describe the harbour")
-            };
-        }
-        if is(request, "reflector") {
-            return Reply::call("submit", &json!({ "summary": "it went well" }));
-        }
-        if is(request, "writer") {
-            let seven = request.holds("seven ships lie there");
-            let body = if seven { "# Report\n\nseven ships lie there" } else { "# Report\n\nnobody knows" };
-            return Reply::call("submit", &json!({ "title": "Report", "body": body }));
+        let seven = request.holds("seven ships lie there");
+        let body = if seven { "# Report\n\nseven ships lie there" } else { "# Report\n\nnobody knows" };
+        if let Some(reply) = others(request, body) {
+            return reply;
         }
         if request.holds_itself("describe the harbour") && !request.holds("count every ship") {
             let told = request.holds("seven ships lie there") || request.holds("Do it within this task");
@@ -90,17 +79,8 @@ fn a_task_plans_and_goes_on_with_the_report_of_its_run() {
 fn an_agent_works_by_a_blueprint_and_is_told_what_it_forgot() {
     let action = json!({ "name": "blueprint", "arguments": { "name": "ticket_triage" } });
     let server = ModelServer::start(Script::answering(move |request| {
-        if is(request, "planner") {
-            return plan("Harbour", "describe the harbour");
-        }
-        if is(request, "reflector") {
-            return Reply::call("submit", &json!({ "summary": "it went well" }));
-        }
-        if is(request, "writer") {
-            return Reply::call(
-                "submit",
-                &json!({ "thought": "Done.", "title": "Report", "body": "# Urgent\n\nnone\n\n# Others\n\nT1" }),
-            );
+        if let Some(reply) = others(request, TRIAGE) {
+            return reply;
         }
         if !request.holds_itself("describe the harbour") || request.holds("Sort these tickets") {
             return if request.holds_itself("describe the harbour") {
@@ -136,23 +116,16 @@ fn an_agent_works_by_a_blueprint_and_is_told_what_it_forgot() {
 fn by_blueprint(call: &Value) -> Script {
     let call = call.clone();
     Script::answering(move |request| {
-        if is(request, "planner") {
-            assert!(request.holds("ticket_triage") && request.holds("a list of texts, needed"));
-            let name = if request.holds("did you mean ticket_triage?") { "ticket_triage" } else { "" };
-            let mut call = call.clone();
-            if !name.is_empty() {
-                call["name"] = json!(name);
-            }
-            let task = json!({ "name": "Harbour", "goal": "sort what the harbour wrote", "role": "worker",
-                "blueprint": call });
-            return Reply::call("submit", &json!({ "goal": "sort", "tasks": [task] }));
+        let is_planner = request.system().contains("You are the planner");
+        assert!(!is_planner || request.holds("a list of texts, needed"));
+        let mut call = call.clone();
+        if request.holds("did you mean ticket_triage?") {
+            call["name"] = json!("ticket_triage");
         }
-        if is(request, "reflector") {
-            return Reply::call("submit", &json!({ "summary": "it went well" }));
-        }
-        if is(request, "writer") {
-            let body = "# Urgent\n\nnone\n\n# Others\n\nT1";
-            return Reply::call("submit", &json!({ "thought": "Done.", "title": "Report", "body": body }));
+        let task = json!({ "name": "Harbour", "goal": "sort what the harbour wrote", "role": "worker",
+            "blueprint": call });
+        if let Some(reply) = plan_and_report(request, &[task], TRIAGE) {
+            return reply;
         }
         if !request.holds_itself("sort what the harbour wrote") {
             return submit("T1 can wait");
@@ -215,17 +188,6 @@ fn hanging() -> (ModelServer, muster_support::fleet::Fleet) {
     (server, fleet)
 }
 
-/// Somebody who asks, and leaves with the test.
-struct Asking(std::process::Child);
-
-impl Drop for Asking {
-    fn drop(&mut self) {
-        // Whoever has left already is gone.
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
 fn states(folder: &Folder) -> Vec<Value> {
     folder.json(&["runs", "--json"]).unwrap().as_array().unwrap().clone()
 }
@@ -234,7 +196,7 @@ fn states(folder: &Folder) -> Vec<Value> {
 fn pausing_and_cancelling_reach_the_run_within() {
     let (_server, fleet) = hanging();
     let folder = fleet.folder();
-    let mut asking = Asking(folder.command(&ASK).spawn().unwrap());
+    let mut asking = Running(folder.command(&ASK).spawn().unwrap());
     wait_until("the inner run is in work", LIMIT, || states(folder).len() == 2).unwrap();
     folder.output(&["pause", "last"]).unwrap();
     wait_until("both are paused", LIMIT, || states(folder).iter().all(|run| !run["paused"].is_null()))
@@ -247,24 +209,6 @@ fn pausing_and_cancelling_reach_the_run_within() {
     asking.0.wait().unwrap();
 }
 
-#[test]
-fn the_end_of_a_run_reaches_its_parent_though_orchestrators_die() {
-    let server = ModelServer::start(script(&planning(), || {
-        submit("seven ships lie there").with_delay(Duration::from_secs(2))
-    }))
-    .unwrap();
-    let fleet = with_model(&server).up(&["--scale", "orchestrator=2"]).unwrap();
-    let folder = fleet.folder();
-    let mut command = folder.command(&ASK);
-    let asking =
-        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    wait_until("the inner run is in work", LIMIT, || states(folder).len() == 2).unwrap();
-    signal(fleet.pid("orchestrator-1").unwrap(), Signal::SIGKILL);
-    let output = asking.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}\n{}", both(&output), folder.logs());
-    assert!(both(&output).contains("seven ships"), "{}", both(&output));
-}
-
 /// Everything that is asked of tasks reaches those within a task by their path, and what nobody waits for any more is
 /// left alone.
 #[test]
@@ -272,7 +216,7 @@ fn tasks_within_a_task_are_named_by_their_path() {
     let server = ModelServer::start(script(&planning(), || Reply::fault(Fault::Hang))).unwrap();
     let fleet = with_model(&server).up(&[]).unwrap();
     let folder = fleet.folder();
-    let mut asking = Asking(folder.command(&ASK).spawn().unwrap());
+    let mut asking = Running(folder.command(&ASK).spawn().unwrap());
     wait_until("the inner task is in work", LIMIT, || {
         folder.output(&["trace", "last", "1/1"]).is_ok_and(|trace| trace.contains("started"))
     })
@@ -328,7 +272,7 @@ fn what_belongs_to_a_task_that_does_not_wait_any_more_is_left_alone() {
     let server = ModelServer::start(script(&planning(), || submit("seven ships lie there"))).unwrap();
     let fleet = with_model(&server).up(&["--set", "limits.people.pause_at=Harbour"]).unwrap();
     let folder = fleet.folder();
-    let mut asking = Asking(folder.command(&ASK).spawn().unwrap());
+    let mut asking = Running(folder.command(&ASK).spawn().unwrap());
     wait_until("the outer task has ended", LIMIT, || {
         folder.json(&["questions", "last", "--json"]).is_ok_and(|asked| !asked.as_array().unwrap().is_empty())
     })
@@ -361,18 +305,8 @@ fn what_belongs_to_a_task_that_does_not_wait_any_more_is_left_alone() {
 fn questions_of_runs_within_are_answered_through_the_run_they_belong_to() {
     let request = json!({ "question": "Are boats ships?" });
     let server = ModelServer::start(Script::answering(move |asked| {
-        if is(asked, "planner") {
-            return if asked.holds("count the ships") {
-                plan("Ships", "count every ship")
-            } else {
-                plan("Harbour", "describe the harbour")
-            };
-        }
-        if is(asked, "reflector") {
-            return Reply::call("submit", &json!({ "summary": "it went well" }));
-        }
-        if is(asked, "writer") {
-            return Reply::call("submit", &json!({ "title": "Report", "body": "# Report\n\nseven ships" }));
+        if let Some(reply) = others(asked, "# Report\n\nseven ships") {
+            return reply;
         }
         if asked.holds("count every ship") {
             return if asked.holds("answers:") {
@@ -392,7 +326,7 @@ fn questions_of_runs_within_are_answered_through_the_run_they_belong_to() {
     let folder = fleet.folder();
     let mut command = folder.command(&ASK);
     command.args(["--review=ask"]);
-    let mut asking = Asking(command.spawn().unwrap());
+    let mut asking = Running(command.spawn().unwrap());
     let listed = || folder.json(&["questions", "last", "--json"]).unwrap_or_default();
     let asks = |words: &str| {
         wait_until(words, LIMIT, || listed().to_string().contains(words)).unwrap();

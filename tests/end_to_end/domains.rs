@@ -1,49 +1,28 @@
 //! Orchestrators of domains: whose runs they see to, and what becomes of them without these.
 
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use muster_support::fleet::{Fleet, Folder, both, wait_until};
 use muster_support::model_server::{ModelServer, Reply, Script};
+use muster_support::process::Running;
 use serde_json::{Value, json};
 
+use super::help::{done, plan_and_report};
 use super::support::{folder, of_kind, with_model};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Leaves with the test.
-struct Orchestrator(Child);
-
-impl Drop for Orchestrator {
-    fn drop(&mut self) {
-        // Whoever has left already is gone.
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
-fn submit(conclusion: &str) -> Reply {
-    Reply::call("submit", &json!({ "ending": "done", "conclusion": conclusion, "findings": [] }))
-}
-
 /// A harbour is described by whoever has its ships counted, in a run of the domain `sea`.
 fn script() -> Script {
     Script::answering(|request| {
-        let is = |role: &str| request.system().contains(&format!("You are the {role}"));
-        if is("planner") {
-            let goal =
-                if request.holds("count the ships") { "count every ship" } else { "describe the harbour" };
-            let task = json!({ "name": "It", "goal": goal, "role": "worker" });
-            return Reply::call("submit", &json!({ "goal": goal, "tasks": [task] }));
-        }
-        if is("reflector") {
-            return Reply::call("submit", &json!({ "summary": "it went well" }));
-        }
-        if is("writer") {
-            return Reply::call("submit", &json!({ "title": "Report", "body": "seven ships lie there" }));
+        let goal = if request.holds("count the ships") { "count every ship" } else { "describe the harbour" };
+        let task = json!({ "name": "It", "goal": goal, "role": "worker" });
+        if let Some(reply) = plan_and_report(request, &[task], "# Report\n\nseven ships") {
+            return reply;
         }
         if request.holds("count every ship") || request.holds("Its report:") {
-            return submit("seven ships lie there");
+            return done("seven ships lie there");
         }
         let arguments =
             json!({ "thought": "Others know ships.", "goal": "count the ships", "domain": "sea" });
@@ -66,9 +45,9 @@ fn orchestrators(folder: &Folder) -> (Option<String>, Option<String>) {
     (name(&general), name(&of_sea))
 }
 
-fn join(folder: &Folder) -> (Orchestrator, String, String) {
+fn join(folder: &Folder) -> (Running, String, String) {
     let mut command = folder.command(&["orchestrator", "--set", "orchestrator.domains=[\"sea\"]"]);
-    let process = Orchestrator(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let process = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     wait_until("both orchestrators are there", LIMIT, || {
         let (general, of_sea) = orchestrators(folder);
         general.is_some() && of_sea.is_some()

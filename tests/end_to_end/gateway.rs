@@ -8,6 +8,7 @@ use std::time::Duration;
 use muster_support::fleet::{Fleet, Folder, both, wait_until};
 use muster_support::foreign::Stranger;
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
+use muster_support::process::Running;
 use muster_support::{go, node, python, way};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -26,8 +27,8 @@ fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/examples").join(name)
 }
 
-/// A specialist at work, in any language. Dropped, it is killed.
-struct Specialist(Child);
+/// A specialist in any language.
+struct Specialist(Running);
 
 impl Specialist {
     /// An interpreter and its file, or a program alone.
@@ -35,11 +36,11 @@ impl Specialist {
         let mut command = Command::new(program[0]);
         let told = way::program(&fleet.url(), "word_counter").unwrap();
         command.args(&program[1..]).envs(told).env("PACE", pace);
-        Self(command.stdout(Stdio::null()).spawn().unwrap())
+        Self(Running(command.stdout(Stdio::null()).spawn().unwrap()))
     }
 
     fn is_listed(&self, folder: &Folder) -> bool {
-        let pid = format!("\"pid\":{}", self.0.id());
+        let pid = format!("\"pid\":{}", self.0.0.id());
         folder.json(&["ps", "--json"]).is_ok_and(|listed| listed.to_string().contains(&pid))
     }
 
@@ -47,18 +48,6 @@ impl Specialist {
         let joined = Self::join(program, fleet, pace);
         wait_until("it has joined", LIMIT, || joined.is_listed(fleet.folder())).unwrap();
         joined
-    }
-
-    fn kill(mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Specialist {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -186,13 +175,13 @@ fn lives_and_dies(program: &[&Path]) {
     assert_eq!(outcome.len(), 1, "{record:?}");
     assert_eq!(outcome[0]["event"]["product"]["result"]["data"]["words"], 7);
     assert_eq!(numbers(&record), [1, 2, 3]);
-    first.kill();
+    drop(first);
 
     // It dies at work; a second one goes on after its last step.
     let slow = Specialist::joined(program, &fleet, "2");
     let (mut asker, orphaned) = submit(folder, &[]);
     wait_until("it took a step", LIMIT, || !of_role(&trace(folder, &orphaned), "step").is_empty()).unwrap();
-    slow.kill();
+    drop(slow);
     let second = Specialist::join(program, &fleet, "0.05");
     assert!(asker.wait().unwrap().success(), "{}", folder.logs());
     let record = trace(folder, &orphaned);

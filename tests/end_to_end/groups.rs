@@ -1,17 +1,13 @@
 //! Tasks that several agents do: committees, and groups of whom the first good result counts.
 
-use std::process::Stdio;
 use std::time::Duration;
 
-use muster_support::fleet::both;
-use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply};
-use nix::sys::signal::Signal;
+use muster_support::model_server::{CapturedRequest, Fault, Reply};
 use serde_json::{Value, json};
 
 use super::scenarios::{ask, asker, done, learnt, model, plan, written};
-use super::support::{of_kind, signal};
+use super::support::of_kind;
 
-const LIMIT: Duration = Duration::from_secs(60);
 const GOAL: &str = "Find out which colour apples have, and say how sure that is.";
 
 fn task(pattern: &str) -> Value {
@@ -87,32 +83,4 @@ fn of_a_redundant_group_the_first_good_result_counts_and_the_slow_one_is_billed_
     assert!(asked <= 1, "the slow one was asked {asked} times");
     let outcome = of_kind(&ended.trace, "outcome").find(|entry| entry["task"] == "1~a");
     assert!(outcome.is_none_or(|outcome| outcome["event"]["ending"] == "cancelled"), "{outcome:?}");
-}
-
-#[test]
-fn a_member_whose_agent_is_killed_goes_on_elsewhere() {
-    let (server, folder) = model(|who, request| match who {
-        "1~a" => done("Apples are red."),
-        "1~b" => done("Apples are red.").with_delay(Duration::from_millis(1_500)),
-        who => others(who, request, "committee:2"),
-    });
-    let fleet = folder.up(&["--scale", "worker=2", "--set", "agent.model=openai/scripted"]).unwrap();
-    let folder = fleet.folder();
-    let asking = ["run", GOAL, "--json", "--planning", "always", "--deadline", "60s"];
-    let asked = folder.command(&asking).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let second = |server: &ModelServer| server.log().iter().any(|entry| asker(&entry.request) == "1~b");
-    server.wait_until(LIMIT, second).unwrap();
-    let trace = folder.json_lines(&["trace", "last", "--json"]).unwrap();
-    let started = of_kind(&trace, "started").find(|entry| entry["task"] == "1~b").unwrap().clone();
-    let pid = u32::try_from(started["event"]["pid"].as_u64().unwrap()).unwrap();
-    signal(pid, Signal::SIGKILL);
-    let output = asked.wait_with_output().unwrap();
-    let summary: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    assert_eq!(summary["status"], "completed", "{}\n{}", both(&output), folder.logs());
-    let trace = folder.json_lines(&["trace", "last", "--json"]).unwrap();
-    let holders: Vec<&Value> =
-        of_kind(&trace, "started").filter(|entry| entry["task"] == "1~b").map(|entry| &entry["by"]).collect();
-    assert!(holders.len() >= 2 && holders.first() != holders.last(), "{holders:?}");
-    let replayed = folder.output(&["replay", "last"]);
-    assert!(replayed.is_ok(), "{replayed:?}");
 }

@@ -3,13 +3,14 @@
 
 mod plans;
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use muster_support::fleet::{Fleet, Folder, both, wait_until};
 use muster_support::foreign::Stranger;
 use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply, Script};
+use muster_support::process::Running;
 use muster_support::python;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -414,16 +415,6 @@ fn guards_are_asked_again_when_whoever_asked_died_before_their_answer() {
     );
 }
 
-/// The example at work. Dropped, it is killed.
-struct Example(Child);
-
-impl Drop for Example {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn the_example_in_python_guards() {
     let Some(python) = python::with_nats().unwrap() else { return };
@@ -436,7 +427,7 @@ fn the_example_in_python_guards() {
     let mut command = Command::new(python);
     let told = muster_support::way::guard(&fleet.url(), "words").unwrap();
     command.arg(example).envs(told).env("WORDS", "6 * 7,loops");
-    let _example = Example(command.stdout(Stdio::null()).spawn().unwrap());
+    let _example = Running(command.stdout(Stdio::null()).spawn().unwrap());
     let summary = run(folder, &[]);
     completed(&summary, folder);
     let seen = observed(&trace(folder));

@@ -29,6 +29,7 @@ mod effort;
 mod eval;
 mod explain;
 mod files;
+mod fleets;
 mod foreign;
 mod forged;
 mod gateway;

@@ -1,11 +1,12 @@
 //! Who is asked to do a task: by what it needs, by what came of earlier work, and who else when one dies.
 
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use muster_support::fleet::{EFFORT, Folder, both, wait_until};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
+use muster_support::process::Running;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -14,8 +15,8 @@ use super::support::{of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A process that is ended with the test.
-struct Clerk(Child);
+/// A clerk that the test started.
+struct Clerk(Running);
 
 impl Clerk {
     /// Joins as a clerk that can do this, with these words in its prompt.
@@ -29,13 +30,13 @@ impl Clerk {
         let text = format!("---\nrole: clerk\ndescription: Looks things up.\n{says}\n---\n{words}\n");
         folder.write(&file, text).unwrap();
         let mut command = folder.command(&["agent", &file]);
-        let clerk = Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        let clerk = Self(Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()));
         wait_until("the clerk has joined", LIMIT, || clerk.name(folder).is_some()).unwrap();
         clerk
     }
 
     fn pid(&self) -> u32 {
-        self.0.id()
+        self.0.0.id()
     }
 
     /// Its name in the fleet, once it has joined.
@@ -43,14 +44,6 @@ impl Clerk {
         let listed = folder.json(&["ps", "--json"]).ok()?;
         let own = listed.as_array()?.iter().find(|one| one["pid"] == self.pid())?.clone();
         own["agent"].as_str().map(str::to_owned)
-    }
-}
-
-impl Drop for Clerk {
-    fn drop(&mut self) {
-        // It may have been killed by the test.
-        let _ended = self.0.kill();
-        let _ended = self.0.wait();
     }
 }
 

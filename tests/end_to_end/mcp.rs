@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use muster_support::fleet::{Fleet, both, wait_until};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
+use muster_support::process::Running;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -204,16 +205,6 @@ fn a_changed_tool_is_listed_as_held_back_and_accepted_after_it_was_shown() {
     assert_eq!(say(&accept).0, Some(2), "it is not confirmed");
     assert_eq!(say(&agree).0, Some(0));
     assert!(!say(&["tools", "list"]).1.contains("held back"));
-}
-
-/// A process that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ended = self.0.kill();
-        let _reaped = self.0.wait();
-    }
 }
 
 #[test]

@@ -5,10 +5,11 @@
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use muster_support::fleet::{Folder, wait_until};
+use muster_support::process::Running;
 use muster_support::skip::skipped;
 use serde_json::Value;
 
@@ -21,15 +22,6 @@ fn found() -> Option<PathBuf> {
     let given = std::env::var_os("MUSTER_PROMETHEUS_BIN").map(PathBuf::from);
     let unpacked = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/prometheus/usr/bin");
     given.into_iter().chain([unpacked, "/usr/bin".into()]).find(|folder| folder.join("prometheus").is_file())
-}
-
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 pub(super) fn scraped(folder: &Folder, fleet: &str, run: &str) {

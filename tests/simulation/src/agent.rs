@@ -12,6 +12,7 @@ use muster_shared::run::{AgentEvent, AgentKey, Entry, EventKind, Released, ToolS
 use muster_shared::wire::{ControlMessage, Profile};
 
 use crate::agenda::Time;
+use crate::fleet::Conduct;
 use crate::io::{Io, Note};
 use crate::job::{Course, Doing, Interrupt, Job, Stage, answered, idempotency_key, ms, request};
 use crate::messages::{Answer, Item, Line, Request, Taken};
@@ -37,6 +38,7 @@ pub(crate) struct Agent {
     role: Role,
     /// Whether it takes nothing that is offered to it by name for a while.
     is_deaf: bool,
+    conduct: Conduct,
     slots: Vec<Option<Job>>,
     /// Which slot an answer or an alarm is for.
     calls: BTreeMap<u64, usize>,
@@ -44,9 +46,15 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    pub(crate) fn new(seed: u64, me: AgentId, role: Role, slots: usize, is_deaf: bool) -> Self {
+    pub(crate) fn new(
+        seed: u64,
+        me: AgentId,
+        role: Role,
+        slots: usize,
+        (is_deaf, conduct): (bool, Conduct),
+    ) -> Self {
         let slots = (0..slots).map(|_| None).collect();
-        Self { seed, me, role, is_deaf, slots, calls: BTreeMap::new(), stopping: false }
+        Self { seed, me, role, is_deaf, conduct, slots, calls: BTreeMap::new(), stopping: false }
     }
 
     /// Its own queue comes first.
@@ -236,10 +244,18 @@ impl Agent {
             let ended = products::ended(Ending::BudgetExhausted, None, uncounted, uncounted);
             return self.write(slot, AgentEvent::Outcome(ended.into()), io);
         }
+        if self.conduct == Conduct::Broken {
+            let failed = products::ended(Ending::AgentFailed, None, uncounted, uncounted);
+            return self.write(slot, AgentEvent::Outcome(failed.into()), io);
+        }
         let (run, task, generation) = (job.offer.run, job.offer.task.clone(), job.offer.generation);
         io.note(Note::Asked { run, task, generation, step, known: job.journal.last() });
         job.stage = Stage::Thinking;
-        let (least, most) = if io.random.chance(50) { (5_000, 40_000) } else { (50, 2_000) };
+        let (least, most) = match (io.random.chance(50), self.conduct) {
+            (_, Conduct::Slow) => (12_000, 20_000),
+            (true, _) => (5_000, 40_000),
+            (false, _) => (50, 2_000),
+        };
         let time = io.random.between(least, most);
         job.awaited = io.wake(time);
         self.calls.insert(job.awaited, slot);
@@ -266,7 +282,12 @@ impl Agent {
                 let nonsense = Unreadable { kind: EventKind::Outcome, why: "it is nonsense".to_owned() };
                 return self.write(slot, AgentEvent::Unreadable(nonsense), io);
             }
-            let outcome = products::outcome(self.seed, &job.offer, uncounted);
+            let outcome = match self.conduct {
+                Conduct::Lying => products::ended(Ending::Done, None, uncounted, uncounted + 1),
+                Conduct::Sound | Conduct::Slow | Conduct::Broken => {
+                    products::outcome(self.seed, &job.offer, uncounted)
+                }
+            };
             return self.write(slot, AgentEvent::Outcome(outcome.into()), io);
         }
         if products::is_lasting(self.seed, &job.offer, step) {

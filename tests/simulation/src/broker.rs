@@ -200,6 +200,11 @@ impl Broker {
         }
     }
 
+    /// The server notices at once that a process died.
+    pub(crate) fn disconnected(&mut self, who: Life) {
+        self.lines.values_mut().for_each(|line| line.disconnected(who));
+    }
+
     fn line(&mut self, line: Line) -> &mut WorkQueue {
         self.lines.entry(line).or_default()
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use muster_orchestrator::decide::{Recorded, RecordedReadings, Situation, decide};
-use muster_shared::flow::TaskOffered;
+use muster_shared::flow::{TaskOffered, TaskStatus};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::chain::{Link, Read, verify};
 use muster_shared::run::{
@@ -14,6 +14,7 @@ use muster_shared::run::{
 use crate::accord::Accord;
 use crate::agenda::Time;
 use crate::asks::Asks;
+use crate::claims::unsupported_claims;
 use crate::explained;
 use crate::family::Family;
 use crate::folds;
@@ -36,6 +37,8 @@ pub(crate) struct Checks {
     accord: Accord,
     forgeries: Forgeries,
     acknowledged: BTreeMap<Seq, Rc<Entry>>,
+    /// When each run had its newest entry.
+    newest: BTreeMap<RunId, Time>,
     /// How many turns orchestrators took.
     turns: u64,
     /// How many turns they took of each run after the last fault.
@@ -78,6 +81,12 @@ impl Checks {
         self.states.get(&run)?.as_ref()
     }
 
+    /// The runs that have not ended, each with the time of its newest entry.
+    pub(crate) fn open_runs(&self) -> impl Iterator<Item = (&RunState, Time)> {
+        let open = self.states.values().flatten().filter(|run| !run.status.is_ended());
+        open.map(|run| (run, self.newest.get(&run.id).copied().unwrap_or(0)))
+    }
+
     /// Looks at what one request appended.
     pub(crate) fn appended(&mut self, batch: &[Rc<Entry>], now: Time) {
         if let Some(head) = batch.first()
@@ -86,6 +95,7 @@ impl Checks {
             self.decided_alike(head, decided, batch);
         }
         for entry in batch {
+            self.newest.insert(entry.run, now);
             self.fold(entry, now);
             self.broken.extend(self.forgeries.wrote(entry));
             match &entry.event {
@@ -149,7 +159,7 @@ impl Checks {
     }
 
     /// Looks at the whole history.
-    pub(crate) fn finish(&mut self, log: &[Rc<Entry>], runs: &[RunId], random: &mut Random) {
+    pub(crate) fn finish(&mut self, log: &[Rc<Entry>], runs: &[RunId], random: &mut Random, fleets: bool) {
         for (seq, entry) in &self.acknowledged {
             let at = usize::try_from(seq.0).ok().and_then(|at| log.get(at.checked_sub(1)?));
             if !at.is_some_and(|found| Rc::ptr_eq(found, entry)) {
@@ -163,6 +173,10 @@ impl Checks {
                 self.broken.push(format!("every run ends once faults stop: {run} {how}"));
             }
             let entries: Vec<Rc<Entry>> = log.iter().filter(|entry| entry.run == *run).cloned().collect();
+            if let Some(state) = self.state(*run).filter(|_| fleets) {
+                let claims = unsupported_claims(state, entries.iter().map(|entry| &**entry));
+                self.broken.extend(claims);
+            }
             self.is_whole(*run, &entries);
             self.folds_agree(*run, &entries, random);
             self.explains(*run, &entries, random);
@@ -296,11 +310,19 @@ impl Checks {
 }
 
 /// What a run that does not end is waiting for.
-fn how_it_stands(run: &RunState) -> String {
+pub(crate) fn how_it_stands(run: &RunState) -> String {
     let tasks: Vec<String> = run
         .tasks
         .iter()
-        .map(|(task, state)| format!("{task}@{} {:?}", state.generation, state.status))
+        .map(|(task, state)| {
+            let queue = state.queue.as_ref().filter(|_| state.status == TaskStatus::Queued);
+            format!(
+                "{task}@{} {:?}{}",
+                state.generation,
+                state.status,
+                queue.map(|it| format!(" for {it}")).unwrap_or_default()
+            )
+        })
         .collect();
     let wanted: Vec<u32> = run.refining.wanted.keys().copied().collect();
     format!("is {:?}, {:?}: {}; refinements wanted: {wanted:?}", run.status, run.phase, tasks.join(", "))

@@ -162,6 +162,10 @@ impl World {
     fn crash(&mut self, place: usize, after: Time) {
         if self.places[place].process.is_some() {
             self.counts_as_dead(place, NOTICE);
+            self.stalls.died(self.now + after, self.scenario.is_orchestrator(place));
+            if self.options.fleets {
+                self.broker.disconnected(Life { place, number: self.places[place].life });
+            }
         }
         self.places[place].process = None;
         self.places[place].frozen = None;

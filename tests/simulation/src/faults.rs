@@ -156,6 +156,11 @@ impl Weather {
         Self { until, lost, late, doubled, struck, blows: blows.collect() }
     }
 
+    /// Nothing but these blows.
+    pub(crate) const fn calm(blows: Vec<(Time, Blow)>) -> Self {
+        Self { until: 0, lost: 0, late: 0, doubled: 0, struck: 0, blows }
+    }
+
     fn blow(random: &mut Random, places: usize) -> Blow {
         let place = usize::try_from(random.below(places as u64)).unwrap_or(0);
         match random.below(22) {

@@ -14,11 +14,13 @@ mod agent;
 mod asks;
 mod broker;
 mod checks;
+mod claims;
 mod driver;
 mod explained;
 mod family;
 mod fate;
 mod faults;
+mod fleet;
 mod folds;
 mod goals;
 mod hostile;
@@ -33,12 +35,15 @@ mod products;
 mod queue;
 mod random;
 mod scenario;
+mod stalls;
 mod teams;
 mod trials;
 mod turn;
 mod world;
 
+pub use claims::unsupported_claims;
 pub use faults::{Fault, Faults};
+pub use fleet::{Conduct, NESTED, RandomFleet, SPECIALIST, Victim};
 pub use world::{Broken, Summary};
 
 /// A rule that is left out on purpose, to see that the simulation notices.
@@ -66,22 +71,6 @@ pub enum Sabotage {
     OthersBelieved,
 }
 
-impl Sabotage {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::AgentsWriteUnfenced,
-        Self::HistoryUnread,
-        Self::NewerOffersUnseen,
-        Self::OwnersWriteUnfenced,
-        Self::GoalsDecidedTwice,
-        Self::InputsUntold,
-        Self::AcknowledgedLost,
-        Self::LentHeldAgainst,
-        Self::StepsUncovered,
-        Self::OthersBelieved,
-    ];
-}
-
 /// How a seed is run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
@@ -89,6 +78,8 @@ pub struct Options {
     pub sabotage: Option<Sabotage>,
     /// Whether every message is kept as a line of [`Broken::history`].
     pub traced: bool,
+    /// Whether it is a [random fleet](RandomFleet) on a network without faults, in which no run may stall.
+    pub fleets: bool,
 }
 
 /// Runs the history of one seed to its end.

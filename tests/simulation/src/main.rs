@@ -30,18 +30,15 @@ struct Args {
     /// The first of them.
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// Threads; as many as there are processors when absent.
+    /// Random fleets on a network without faults: roles are missing, agents are broken, slow or lying.
     #[arg(long)]
-    threads: Option<usize>,
-    /// Print the figures as JSON.
-    #[arg(long)]
-    json: bool,
+    fleets: bool,
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
     let done = match args.seed {
-        Some(seed) => one(seed, args.history),
+        Some(seed) => one(seed, args.history, args.options()),
         None => many(&args),
     };
     match done {
@@ -50,18 +47,24 @@ fn main() -> ExitCode {
     }
 }
 
+impl Args {
+    fn options(&self) -> Options {
+        Options { fleets: self.fleets, ..Options::default() }
+    }
+}
+
 /// Whether every rule held.
-fn one(seed: u64, history: bool) -> io::Result<bool> {
+fn one(seed: u64, history: bool, options: Options) -> io::Result<bool> {
     let mut out = io::stdout().lock();
     if history {
-        return match run(seed, Options { traced: true, sabotage: None }) {
+        return match run(seed, Options { traced: true, ..options }) {
             Ok(summary) => {
                 writeln!(out, "seed {seed}: {} entries, every rule held", summary.entries).map(|()| true)
             }
-            Err(broken) => explain(&mut out, &broken, usize::MAX).map(|()| false),
+            Err(broken) => explain(&mut out, &broken, usize::MAX, options).map(|()| false),
         };
     }
-    match run_explained(seed, Options::default()) {
+    match run_explained(seed, options) {
         Ok(summary) => {
             let Summary { entries, events, faults, .. } = summary;
             let faults = faults.total();
@@ -71,11 +74,11 @@ fn one(seed: u64, history: bool) -> io::Result<bool> {
             )?;
             Ok(true)
         }
-        Err(broken) => explain(&mut out, &broken, LINES).map(|()| false),
+        Err(broken) => explain(&mut out, &broken, LINES, options).map(|()| false),
     }
 }
 
-fn explain(out: &mut impl Write, broken: &Broken, lines: usize) -> io::Result<()> {
+fn explain(out: &mut impl Write, broken: &Broken, lines: usize, options: Options) -> io::Result<()> {
     let left_out = broken.history.len().saturating_sub(lines);
     if left_out > 0 {
         writeln!(out, "({left_out} lines before these: see --history)")?;
@@ -87,7 +90,8 @@ fn explain(out: &mut impl Write, broken: &Broken, lines: usize) -> io::Result<()
     for rule in &broken.rules {
         writeln!(out, "  {rule}")?;
     }
-    writeln!(out, "again: cargo run -p muster-simulation -- --seed {}", broken.seed)
+    let fleets = if options.fleets { "--fleets " } else { "" };
+    writeln!(out, "again: cargo run -p muster-simulation -- {fleets}--seed {}", broken.seed)
 }
 
 /// What all seeds of a thread came to.
@@ -104,8 +108,8 @@ struct Total {
 }
 
 impl Total {
-    fn take(&mut self, seed: u64) {
-        match run(seed, Options::default()) {
+    fn take(&mut self, seed: u64, options: Options) {
+        match run(seed, options) {
             Ok(summary) => self.add(&summary),
             Err(broken) => self.broken.push(*broken),
         }
@@ -134,7 +138,7 @@ impl Total {
 
 fn many(args: &Args) -> io::Result<bool> {
     let begun = Instant::now();
-    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicU64::new(args.from);
     let (end, over) = (args.from + args.seeds, AtomicBool::new(false));
     let mut total = Total::default();
@@ -146,10 +150,10 @@ fn many(args: &Args) -> io::Result<bool> {
                 if seed >= end || !mine.broken.is_empty() {
                     return mine;
                 }
-                mine.take(seed);
+                mine.take(seed, args.options());
             }
         };
-        let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         scope.spawn(|| progress(args, &next, &over));
         for worker in workers {
             total.join(worker.join().unwrap_or_default());
@@ -178,34 +182,20 @@ fn report(args: &Args, total: &Total, took: Duration) -> io::Result<bool> {
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     let rate = args.seeds as f64 / seconds.max(0.001);
     let [completed, failed, stopped] = total.ended;
-    if args.json {
-        let faults = Fault::ALL.map(|fault| (fault.name().to_owned(), total.faults.of(fault).into()));
-        let faults: serde_json::Map<String, serde_json::Value> = faults.into_iter().collect();
-        let broken: Vec<u64> = total.broken.iter().map(|broken| broken.seed).collect();
-        let figures = serde_json::json!({
-            "seeds": args.seeds, "from": args.from, "entries": total.entries, "events": total.events,
-            "turns": total.turns, "most_turns_after_last_fault": total.late_turns,
-            "runs": { "completed": completed, "failed": failed, "stopped": stopped },
-            "decided": total.decided, "faults": faults, "seconds": seconds, "seeds_per_second": rate, "broken_seeds": broken,
-        });
-        writeln!(out, "{figures}")?;
-    } else {
-        for fault in Fault::ALL {
-            writeln!(out, "{:>10}  {}", total.faults.of(fault), fault.name())?;
-        }
-        let (seeds, entries, events, faults) =
-            (args.seeds, total.entries, total.events, total.faults.total());
-        writeln!(out, "{seeds} seeds, {entries} entries of the record, {events} events, {faults} faults")?;
-        writeln!(out, "{} turns, at most {} of one run after the last fault", total.turns, total.late_turns)?;
-        writeln!(out, "runs: {completed} completed, {failed} failed, {stopped} stopped")?;
-        for (name, count) in &total.decided {
-            writeln!(out, "{count:>10}  {name}")?;
-        }
-        writeln!(out, "{seconds:.1} s, {rate:.0} seeds/s")?;
+    for fault in Fault::ALL {
+        writeln!(out, "{:>10}  {}", total.faults.of(fault), fault.name())?;
     }
+    let (seeds, entries, events, faults) = (args.seeds, total.entries, total.events, total.faults.total());
+    writeln!(out, "{seeds} seeds, {entries} entries of the record, {events} events, {faults} faults")?;
+    writeln!(out, "{} turns, at most {} of one run after the last fault", total.turns, total.late_turns)?;
+    writeln!(out, "runs: {completed} completed, {failed} failed, {stopped} stopped")?;
+    for (name, count) in &total.decided {
+        writeln!(out, "{count:>10}  {name}")?;
+    }
+    writeln!(out, "{seconds:.1} s, {rate:.0} seeds/s")?;
     for broken in &total.broken {
-        if let Err(broken) = run_explained(broken.seed, Options::default()) {
-            explain(&mut out, &broken, LINES)?;
+        if let Err(broken) = run_explained(broken.seed, args.options()) {
+            explain(&mut out, &broken, LINES, args.options())?;
         }
     }
     Ok(total.broken.is_empty())

@@ -53,6 +53,11 @@ impl WorkQueue {
         !self.waiting.is_empty() && !self.items.is_empty()
     }
 
+    /// A process died: nothing is given to its requests.
+    pub(crate) fn disconnected(&mut self, who: Life) {
+        self.waiting.retain(|waiting| waiting.who != who);
+    }
+
     /// Whoever asked so does not wait any more.
     pub(crate) fn leave(&mut self, call: u64) {
         self.waiting.retain(|waiting| waiting.call != call);

@@ -12,6 +12,8 @@ use uuid::Uuid;
 use crate::agenda::Time;
 use crate::agent::Agent;
 use crate::broker::agent_of;
+use crate::faults::Blow;
+use crate::fleet::{Conduct, RandomFleet, Victim};
 use crate::goals;
 use crate::messages::{Life, Order};
 use crate::owner::Owner;
@@ -27,7 +29,7 @@ const LAST_RESUME: Time = 150_000;
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
     Orchestrator,
-    Agent { role: Role, slots: usize, capabilities: Vec<String>, is_deaf: bool },
+    Agent { role: Role, slots: usize, capabilities: Vec<String>, is_deaf: bool, conduct: Conduct },
 }
 
 /// What a seed sets up.
@@ -55,7 +57,8 @@ impl Scenario {
                 let able = teams::NEEDS.iter().filter(|_| !differ || random.chance(500));
                 let capabilities = able.map(|word| (*word).to_owned()).collect();
                 let is_deaf = deaf && role == Role::Worker && random.chance(300);
-                places.push(Kind::Agent { role: role.clone(), slots, capabilities, is_deaf });
+                let (role, conduct) = (role.clone(), Conduct::Sound);
+                places.push(Kind::Agent { role, slots, capabilities, is_deaf, conduct });
             }
         }
         // Some fleets do not know who is there.
@@ -80,6 +83,45 @@ impl Scenario {
         Self { forks, places, runs, commands, is_told, limits }
     }
 
+    /// A random fleet that works on two goals: one comes with its plan.
+    pub(crate) fn of_fleet(seed: u64, fleet: &RandomFleet, random: &mut Random) -> Self {
+        let mut places: Vec<Kind> = (0..fleet.orchestrators).map(|_| Kind::Orchestrator).collect();
+        places.extend(fleet.agents.iter().map(|(role, conduct)| Kind::Agent {
+            role: role.clone(),
+            slots: usize::try_from(fleet.slots).unwrap_or(1),
+            capabilities: teams::NEEDS.map(str::to_owned).to_vec(),
+            // It bids for tasks and does not start them.
+            is_deaf: *conduct == Conduct::Lying,
+            conduct: *conduct,
+        }));
+        let runs = [1, 2].map(|n| RunId::from_uuid(Uuid::from_u128(u128::from(seed) << 8 | n))).to_vec();
+        let brought = Goal { plan: Some(Box::new(fleet.plan.clone())), ..Goal::new("what the plan is for") };
+        let commands = vec![
+            (0, runs[0], Order::Submit(brought)),
+            (random.below(500), runs[1], Order::Submit(Goal::new("everything"))),
+        ];
+        let limits = RunLimits {
+            max_tasks: 12,
+            max_refinements: if fleet.refines { 2 } else { 0 },
+            task_deadline_ms: 180_000,
+            wait_for_role_ms: fleet.wait_for_role_ms,
+            planning: Planning::Always,
+            people: People { answer_within_ms: random.between(2_000, 90_000), ..People::default() },
+            ..RunLimits::default()
+        };
+        Self { forks: Vec::new(), places, runs, commands, is_told: true, limits }
+    }
+
+    /// The kills of a random fleet: another process takes the place soon.
+    pub(crate) fn kills(&self, fleet: &RandomFleet, random: &mut Random) -> Vec<(Time, Blow)> {
+        let place = |victim: &Victim| match victim {
+            Victim::Orchestrator => (0..self.places.len()).find(|place| self.is_orchestrator(*place)),
+            Victim::Agent(role) => (0..self.places.len()).find(|place| self.is_of(*place, role)),
+        };
+        let kills = fleet.kills.iter().filter_map(|(at, victim)| Some((*at, place(victim)?)));
+        kills.map(|(at, place)| (at, Blow::Crash(place, random.between(50, 2_000)))).collect()
+    }
+
     /// A new process for a place.
     pub(crate) fn start(&self, seed: u64, place: usize, life: u32) -> Box<dyn Process> {
         match &self.places[place] {
@@ -87,9 +129,9 @@ impl Scenario {
                 let me = agent_of(Life { place, number: life });
                 Box::new(Owner::new(me, self.limits.clone()))
             }
-            Kind::Agent { role, slots, is_deaf, .. } => {
+            Kind::Agent { role, slots, is_deaf, conduct, .. } => {
                 let me = agent_name(role, place, life);
-                Box::new(Agent::new(seed, me, role.clone(), *slots, *is_deaf))
+                Box::new(Agent::new(seed, me, role.clone(), *slots, (*is_deaf, *conduct)))
             }
         }
     }

@@ -8,6 +8,7 @@ use muster_shared::flow::{
 use muster_shared::ids::Role;
 use muster_shared::run::{Entry, RecordEvent, RunEvent, RunState};
 
+use crate::fleet::Conduct;
 use crate::random::Random;
 use crate::scenario::Kind;
 
@@ -43,7 +44,8 @@ pub(crate) fn tried(seed: u64, limits: RunLimits) -> RunLimits {
 /// Those who do what is tried. In some fleets there are none: nobody waits for them.
 pub(crate) fn those_who_try(seed: u64, limits: &RunLimits) -> Option<Kind> {
     let role = limits.trials.first()?.variant.role.clone()?;
-    let agent = Kind::Agent { role, slots: 1, capabilities: Vec::new(), is_deaf: false };
+    let agent =
+        Kind::Agent { role, slots: 1, capabilities: Vec::new(), is_deaf: false, conduct: Conduct::Sound };
     Random::of(seed, "those who try").chance(600).then_some(agent)
 }
 

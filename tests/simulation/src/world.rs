@@ -12,11 +12,13 @@ use crate::agenda::{Agenda, Time};
 use crate::broker::{Broker, EPOCH};
 use crate::checks::Checks;
 use crate::faults::{Blow, Fault, Faults, Weather};
+use crate::fleet::RandomFleet;
 use crate::io::{Io, Out};
 use crate::messages::{Answer, Item, Life, Line, Request};
 use crate::process::Process;
 use crate::random::Random;
 use crate::scenario::Scenario;
+use crate::stalls::Stalls;
 use crate::{Options, Sabotage};
 
 /// How long after the last fault every run must have ended.
@@ -135,6 +137,7 @@ pub(crate) struct World {
     pub(crate) broker_down: bool,
     pub(crate) due: Option<Time>,
     pub(crate) checks: Checks,
+    pub(crate) stalls: Stalls,
     pub(crate) summary: Summary,
     pub(crate) history: Vec<String>,
 }
@@ -142,8 +145,16 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(seed: u64, options: Options) -> Self {
         let mut random = Random::of(seed, "world");
-        let scenario = Scenario::new(seed, &mut random);
-        let weather = Weather::new(&mut random, scenario.places.len());
+        let (scenario, weather) = if options.fleets {
+            let fleet = RandomFleet::of(seed);
+            let scenario = Scenario::of_fleet(seed, &fleet, &mut random);
+            let kills = scenario.kills(&fleet, &mut random);
+            (scenario, Weather::calm(kills))
+        } else {
+            let scenario = Scenario::new(seed, &mut random);
+            let weather = Weather::new(&mut random, scenario.places.len());
+            (scenario, weather)
+        };
         let place = |_| Place {
             life: 0,
             process: None,
@@ -172,6 +183,7 @@ impl World {
             broker_down: false,
             due: None,
             checks: Checks::default(),
+            stalls: Stalls::default(),
             summary: Summary::default(),
             history: Vec::new(),
         }
@@ -188,6 +200,9 @@ impl World {
             }
             self.now = at;
             self.summary.events += 1;
+            if self.options.fleets {
+                self.look_for_stalls();
+            }
             self.happen(event);
             // Whoever was begun late is waited for as well.
             ended_at = if self.have_ended() { ended_at.or(Some(at)) } else { None };
@@ -205,7 +220,7 @@ impl World {
     fn finish(mut self) -> Result<Summary, Box<Broken>> {
         if self.checks.broken().is_empty() {
             let runs = self.checks.runs(&self.scenario.runs);
-            self.checks.finish(self.broker.log(), &runs, &mut self.random);
+            self.checks.finish(self.broker.log(), &runs, &mut self.random, self.options.fleets);
             for run in runs {
                 self.checks.chain_fits(run, &self.broker.to_verify(run), self.broker.log());
             }

@@ -91,6 +91,24 @@ parts! {
     every_rule_holds_in_part_7: 6, every_rule_holds_in_part_8: 7
 }
 
+/// Runs of random fleets: none stalls, and none claims more than its log shows.
+fn fleets(seeds: impl IntoIterator<Item = u64>) {
+    let options = Options { fleets: true, ..Options::default() };
+    let broken = seeds.into_iter().filter_map(|seed| run(seed, options).err());
+    let broken: Vec<String> =
+        broken.map(|broken| format!("seed {}: {}", broken.seed, broken.rules.join("; "))).collect();
+    assert!(
+        broken.is_empty(),
+        "{}\nagain: cargo run -p muster-simulation -- --fleets --seed N",
+        broken.join("\n")
+    );
+}
+
+#[test]
+fn random_fleets_neither_stall_nor_claim_more_than_their_log_shows() {
+    fleets(0..PART);
+}
+
 /// Beyond the parts: a draft was reviewed with nothing left to pay for it, the clock of an orchestrator was behind that
 /// of the broker, an agent's calls were paid for and its task given up, a question was open when writing began, a fork
 /// went on in the decision that created it, a pause counted what its orchestrator had not read, whoever had an earlier
@@ -117,63 +135,36 @@ fn a_seed_gives_the_same_history_every_time() {
 
 /// Whether one of these rules is seen to be broken when another is left out on purpose.
 fn is_caught(sabotage: Sabotage, rules: &[&str]) -> bool {
-    let options = Options { sabotage: Some(sabotage), traced: false };
+    let options = Options { sabotage: Some(sabotage), ..Options::default() };
     let broken = (0..400).filter_map(|seed| run(seed, options).err());
     broken.flat_map(|broken| broken.rules).any(|rule| rules.iter().any(|known| rule.contains(known)))
 }
 
-#[test]
-fn agents_that_ignore_the_fence_are_caught() {
-    assert!(is_caught(Sabotage::AgentsWriteUnfenced, &["no outcome twice per generation"]));
-    assert!(is_caught(Sabotage::AgentsWriteUnfenced, &["nothing is written by whom does not own"]));
+macro_rules! caught {
+    ($($name:ident: $sabotage:ident breaks $rules:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            assert!($rules.iter().all(|rules| is_caught(Sabotage::$sabotage, rules)));
+        })*
+    };
 }
 
-#[test]
-fn agents_that_begin_anew_what_others_began_are_caught() {
-    assert!(is_caught(Sabotage::HistoryUnread, &["work goes on after the last step"]));
-    assert!(is_caught(Sabotage::HistoryUnread, &["no finished model call is asked again"]));
-}
-
-/// The fence of a generation says nothing of the next one.
-#[test]
-fn agents_that_do_not_see_that_their_task_was_offered_anew_are_caught() {
-    assert!(is_caught(Sabotage::NewerOffersUnseen, &["no finished model call is asked again"]));
-}
-
-#[test]
-fn orchestrators_that_ignore_the_fence_are_caught() {
-    assert!(is_caught(
-        Sabotage::OwnersWriteUnfenced,
-        &["the record folds", "a decision made again is the same"]
-    ));
-}
-
-#[test]
-fn a_goal_that_is_decided_upon_twice_is_caught() {
-    assert!(is_caught(Sabotage::GoalsDecidedTwice, &["created a second time"]));
-}
-
-#[test]
-fn decisions_that_do_not_name_their_inputs_are_caught() {
-    assert!(is_caught(Sabotage::InputsUntold, &["a decision made again is the same"]));
-}
-
-#[test]
-fn runs_that_decide_over_and_over_are_caught() {
-    assert!(is_caught(Sabotage::LentHeldAgainst, &["no orchestrator decides more often than inputs arrive"]));
-}
-
-#[test]
-fn orchestrators_that_do_not_hear_of_steps_are_caught() {
-    assert!(is_caught(Sabotage::StepsUncovered, &["the hash chain fits"]));
-}
-
-#[test]
-fn agents_that_go_on_from_what_others_forged_are_caught() {
-    assert!(is_caught(Sabotage::OthersBelieved, &["nothing forged counts"]));
-}
-
-#[test]
-fn a_broker_that_forgets_is_caught() {
-    assert!(is_caught(Sabotage::AcknowledgedLost, &["no acknowledged event is missing"]));
+// A fence covers one generation only, so agents have to see newer offers.
+caught! {
+    agents_that_ignore_the_fence_are_caught: AgentsWriteUnfenced breaks
+        [["no outcome twice per generation"], ["nothing is written by whom does not own"]];
+    agents_that_begin_anew_what_others_began_are_caught: HistoryUnread breaks
+        [["work goes on after the last step"], ["no finished model call is asked again"]];
+    agents_that_do_not_see_that_their_task_was_offered_anew_are_caught: NewerOffersUnseen breaks
+        [["no finished model call is asked again"]];
+    orchestrators_that_ignore_the_fence_are_caught: OwnersWriteUnfenced breaks
+        [["the record folds", "a decision made again is the same"]];
+    a_goal_that_is_decided_upon_twice_is_caught: GoalsDecidedTwice breaks [["created a second time"]];
+    decisions_that_do_not_name_their_inputs_are_caught: InputsUntold breaks
+        [["a decision made again is the same"]];
+    runs_that_decide_over_and_over_are_caught: LentHeldAgainst breaks
+        [["no orchestrator decides more often than inputs arrive"]];
+    orchestrators_that_do_not_hear_of_steps_are_caught: StepsUncovered breaks [["the hash chain fits"]];
+    agents_that_go_on_from_what_others_forged_are_caught: OthersBelieved breaks [["nothing forged counts"]];
+    a_broker_that_forgets_is_caught: AcknowledgedLost breaks [["no acknowledged event is missing"]];
 }

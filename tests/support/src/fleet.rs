@@ -175,7 +175,7 @@ impl Folder {
     pub fn up(self, arguments: &[&str]) -> io::Result<Fleet> {
         self.output(&[&["up", "--detach"], arguments].concat())?;
         let fleet = Fleet { folder: self };
-        wait_until("every role has joined", UP_LIMIT, || fleet.roles_up())
+        wait_until("every role has joined", UP_LIMIT, || fleet.roles_up(arguments))
             .map_err(|late| io::Error::other(format!("{late}\n{}", fleet.folder.logs())))?;
         Ok(fleet)
     }
@@ -231,11 +231,13 @@ impl Fleet {
         self.pids().into_iter().find(|(found, _)| found == name).map(|(_, pid)| pid)
     }
 
-    fn roles_up(&self) -> bool {
+    /// Whether every role has an agent, except for those that are started without one.
+    fn roles_up(&self, arguments: &[&str]) -> bool {
         let Ok(listed) = self.folder.json(&["ps", "--json"]) else { return false };
         let text = listed.to_string();
         let roles = ["planner", "researcher", "worker", "reflector", "refiner", "writer", "orchestrator"];
-        roles.iter().all(|role| text.contains(&format!("\"{role}\"")))
+        let is_missing = |role: &str| arguments.contains(&format!("{role}=0").as_str());
+        roles.iter().all(|role| is_missing(role) || text.contains(&format!("\"{role}\"")))
     }
 }
 

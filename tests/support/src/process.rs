@@ -1,8 +1,21 @@
-//! What the kernel says of a process: CPU time and memory. Linux only, as `/proc` is.
+//! Processes of tests: their CPU time and memory by `/proc` (Linux only), and their end with the test.
 
 use std::io;
 use std::path::PathBuf;
+use std::process::Child;
 use std::time::Duration;
+
+/// A process that is killed when this is dropped.
+#[derive(Debug)]
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The test may have ended it already.
+        let _ended = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
 
 /// CPU time and memory of a set of processes.
 #[derive(Debug, Clone, Copy, Default)]

@@ -146,7 +146,7 @@ impl ChaosResult {
         begun: SystemTime,
     ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let entries = runtime.block_on(read(url))?;
+        let entries = read_log(url)?;
         let mut verdict = Self::judge(&entries, seen, torment, log, begun);
         let misfits =
             runtime.block_on(async { chain::misfits(&connect(url).await?, seen.runs.keys()).await })?;
@@ -274,6 +274,14 @@ impl ChaosResult {
 fn longest_pause(entries: &[Entry]) -> (u64, Seq) {
     let pause = |pair: &[Entry]| (pair[1].at.0.saturating_sub(pair[0].at.0), pair[0].seq);
     entries.windows(2).map(pause).max().unwrap_or_default()
+}
+
+/// The event log of all runs of a fleet.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read_log(url: &str) -> io::Result<Vec<Entry>> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(read(url))
 }
 
 /// Reads the whole record; once more when a server was killed just now, or has only just come back.

@@ -13,8 +13,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-pub use evidence::ChaosResult;
 pub(crate) use evidence::millis;
+pub use evidence::{ChaosResult, read_log};
 pub use recovery::{Spread, Spreads};
 pub use shape::Shape;
 pub use torment::{Faults, Targets};

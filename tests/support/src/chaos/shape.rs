@@ -2,9 +2,10 @@
 //! stands still does so in one shape and not in another.
 
 use std::io;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use crate::fleet::{Fleet, Folder};
+use crate::process::Running;
 
 /// How many agents of the role that does the work there are.
 const WORKERS: [u8; 6] = [2, 1, 3, 5, 4, 8];
@@ -80,12 +81,12 @@ impl Shape {
     }
 
     /// One more specialist, which can do more than the others and is left alone.
-    pub(super) fn another(&self, fleet: &Fleet) -> io::Result<Option<Another>> {
+    pub(super) fn another(&self, fleet: &Fleet) -> io::Result<Option<Running>> {
         if !self.specialists {
             return Ok(None);
         }
         let mut command = fleet.folder().command(&["agent", "another.agent.md"]);
-        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(|child| Some(Another(child)))
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(|child| Some(Running(child)))
     }
 }
 
@@ -93,16 +94,6 @@ fn clerk(capabilities: &str) -> String {
     format!(
         "---\nrole: clerk\ndescription: Adds up.\ncapabilities: [{capabilities}]\ntools: [calculator]\n---\nAdd up.\n"
     )
-}
-
-/// An agent that joined by hand. Ended when it is dropped.
-pub(super) struct Another(Child);
-
-impl Drop for Another {
-    fn drop(&mut self) {
-        let _ended = self.0.kill();
-        let _ended = self.0.wait();
-    }
 }
 
 #[cfg(test)]

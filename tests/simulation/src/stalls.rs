@@ -120,8 +120,14 @@ fn was_tried(task: &TaskState) -> bool {
 
 /// The agent that has started a task, whether or not a decision names it yet.
 fn starter<'a>(run: &'a RunState, task: &TaskId, state: &'a TaskState) -> Option<&'a AgentId> {
-    let named = state.agent.as_ref().filter(|_| state.status == TaskStatus::Processing);
-    named.or_else(|| run.seen_with(task))
+    match state.status {
+        TaskStatus::Processing => state.agent.as_ref(),
+        TaskStatus::Queued => {
+            let seen = run.seen.get(task).filter(|seen| seen.generation == state.generation)?;
+            seen.agent.as_ref()
+        }
+        _ => None,
+    }
 }
 
 /// The agent that has started a task, or that is to start it.

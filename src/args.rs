@@ -73,8 +73,8 @@ Exit codes:
   3  the bus cannot be reached or used, or the fleet is gone
   4  the run was stopped (cancelled, deadline passed, or budget exhausted)
   5  refused: the fleet is overloaded; try again later
-  6  completed in part: a task failed, was left out by a rule or a new plan, or was done in part; a part of the
-     report is missing; no part of the goal was answered; or a guard gave no verdict. The report says which.
+  6  completed in part: a task failed or was done in part; a rule or a new plan left a task out; a part of the
+     report is missing; no part of the goal was answered; or a guard gave no verdict. The report lists them.
      A task that a person skipped does not change the exit code
   7  done, but a check of an eval did not pass, an audit found something, or a file was not copied over one that exists";
 

@@ -22,7 +22,7 @@ pub(crate) enum Exit {
     Stopped = 4,
     /// The fleet has too much to do and did not take the goal up.
     Refused = 5,
-    /// The run ended with a report, and a task failed, was left out by a rule or a new plan, or was done in part, a part of
+    /// The run ended with a report, and a task failed or was done in part, a rule or a new plan left a task out, a part of
     /// the report is missing, or no part of the goal was answered.
     InPart = 6,
     /// All was done, and a check of an eval did not pass, an audit found something, or a file was not copied over another.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::support::{citations, folder, of_kind, write_documents};
 
-/// Runs a blueprint to its end. Without a model, a report may lack a required part; the exit code then says so.
+/// Runs a blueprint to its end. Without a model, a report may lack a required part; the exit code is then 6.
 fn complete(folder: &Folder, arguments: &[&str]) -> Value {
     let output = folder.run(&[&["run", "--json", "--blueprint"], arguments].concat()).unwrap();
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();

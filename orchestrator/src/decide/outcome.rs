@@ -271,7 +271,7 @@ fn reflected(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, seq: Seq, re
 pub(super) fn want_refinement(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, reason: &str) {
     let Some(run) = decision.open() else { return };
     let may_be_refined = survey::next_refinement(run) <= run.limits.max_refinements;
-    // What a verification says is about a conflict, and not about the plan.
+    // A verification is about a conflict, and not about the plan.
     if (may_be_refined || run.planning.is_replanning()) && !run.is_verification(index) {
         want_change(decision, format!("{index}: {reason}"));
     }

@@ -166,7 +166,7 @@ pub(super) fn after_result(decision: &mut DecisionBuilder<'_>, index: &TaskIndex
     if let Some(reason) = asked_for.filter(|_| may_be_asked_for(run, index)) {
         return want(decision, format!("{index}: {reason}"));
     }
-    // A person is asked about this result: their approval is not overruled by a rule.
+    // A person decides on this result: no rule overrules their approval.
     let is_asked = run.open_questions().any(|(_, asked)| asked.about == About::Milestone(index.clone()));
     if is_asked || run.is_verification(index) {
         return;

@@ -86,7 +86,7 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
         report.unanswered.extend(words.iter().cloned());
         decision.emit(WordsUncovered { by: Checked::Report, words });
     }
-    // Failed tasks are told by the section above.
+    // The section above lists failed tasks.
     let open =
         report.unanswered.iter().filter(|open| !critical.contains(open) && !is_told(&report.body, open));
     let open: Vec<String> = open.map(|open| format!("- {}\n", line(open, LONGEST_LINE))).collect();

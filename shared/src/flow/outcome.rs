@@ -205,7 +205,7 @@ impl TaskResult {
         self.asks_for_plan() && self.conclusion.starts_with(Self::NOTHING_YET) && self.has_only_a_conclusion()
     }
 
-    /// Whether its agent asks for a plan of what is left of the goal.
+    /// Whether its agent asks for a plan of the rest of the goal.
     #[must_use]
     pub fn asks_for_plan(&self) -> bool {
         self.advice.as_ref().is_some_and(|advice| advice.plan.is_some())

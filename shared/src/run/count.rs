@@ -31,7 +31,7 @@ pub enum TaskEnd {
     Blocked,
     /// It was cut off: there was no time for it.
     CutOff,
-    /// It was left out by rule: the budget or the failures of the run were exhausted, or a new plan has no such task.
+    /// A rule left it out: the budget or the failures of the run were exhausted, or a new plan has no such task.
     LeftOut,
     /// A person decided that it is not done.
     Skipped,

@@ -203,7 +203,7 @@ fn stop_review(decision: &mut DecisionBuilder<'_>, reason: &str) {
     }
 }
 
-/// Opens a task again if it was begun. `shows_result` has its agent shown what it gave before.
+/// Opens a task again if it was offered or has ended. `shows_result` has its agent shown what it gave before.
 fn reopen(decision: &mut DecisionBuilder<'_>, task: &TaskId, reason: &str, shows_result: bool) {
     if decision.task(task).is_some_and(TaskState::was_begun) {
         interrupt(decision, task, reason);

@@ -72,7 +72,7 @@ pub(in crate::run) fn end_generation<'a>(
     Ok(found)
 }
 
-/// Counts leaves that fail one after the other. Verifications are no part of what was planned.
+/// Counts leaves that fail one after the other. Verifications are not planned.
 pub(in crate::run) fn count_in_a_row(state: &mut RunState, task: &TaskId, well: bool) {
     if task.as_leaf().is_some_and(|index| !index.is_member() && !state.is_verification(index)) {
         let row = &mut state.planning.failures_in_a_row;

@@ -1,7 +1,6 @@
 //! Whose a file is: it and the folders that hold it belong to the user or to root, and nobody else can write them.
 
 use std::fmt;
-use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -36,13 +35,26 @@ impl Me {
     }
 }
 
-/// Whether the user alone is in a group, as far as the system says.
+/// Returns true if no other user is in a group, by the system's databases.
 fn is_private(gid: Gid) -> bool {
     let user = User::from_uid(geteuid()).ok().flatten();
     let group = Group::from_gid(gid).ok().flatten();
     let Some((user, group)) = user.zip(group) else { return false };
-    group.name == user.name && group.mem.iter().all(|member| *member == user.name)
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    group.name == user.name
+        && group.mem.iter().all(|member| *member == user.name)
+        && !is_primary_of_others(gid.as_raw(), &user.name, &users)
 }
+
+/// Returns true if users other than this one have the group as their primary group, by the text of `/etc/passwd`.
+fn is_primary_of_others(gid: u32, user: &str, users: &str) -> bool {
+    users.lines().map(|line| line.split(':')).any(|mut parts| {
+        parts.next() != Some(user) && parts.nth(2).and_then(|group| group.parse().ok()) == Some(gid)
+    })
+}
+
+/// The attribute of a file with its access control list.
+const ACCESS_LIST: &str = "system.posix_acl_access";
 
 /// What the system says of a file or folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,9 +65,13 @@ struct Facts {
     is_folder: bool,
 }
 
-impl From<&Metadata> for Facts {
-    fn from(known: &Metadata) -> Self {
-        Self { uid: known.uid(), gid: known.gid(), mode: known.mode(), is_folder: known.is_dir() }
+impl Facts {
+    fn of(path: &Path) -> io::Result<Self> {
+        let known = std::fs::metadata(path)?;
+        // A list names further users, and the bits of the group are their mask: the group is not the user's own.
+        let has_list = rustix::fs::getxattr_query(path, ACCESS_LIST).is_ok();
+        let gid = if has_list { u32::MAX } else { known.gid() };
+        Ok(Self { uid: known.uid(), gid, mode: known.mode(), is_folder: known.is_dir() })
     }
 }
 
@@ -138,7 +154,7 @@ fn fault(me: Me, path: &Path, facts: Facts) -> Option<Fault> {
 
 fn look(me: Me, path: &Path) -> io::Result<Option<Fault>> {
     let own = of_link(me, path);
-    Ok(own.or(fault(me, path, Facts::from(&std::fs::metadata(path)?))))
+    Ok(own.or(fault(me, path, Facts::of(path)?)))
 }
 
 /// Whose a link is, where it is somebody else's: in a folder as /tmp, whatever he chose would count as the user's own.
@@ -172,8 +188,8 @@ pub(crate) fn of_found(me: Me, path: &Path, base: &Path) -> Option<Fault> {
 /// What is wrong with a file that was named. Where it lies was chosen with it, so the folders are not looked at; what is
 /// no ordinary file is not looked at either.
 pub(crate) fn of_named(me: Me, path: &Path) -> Option<Fault> {
-    let known = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
-    fault(me, path, Facts::from(&known))
+    let facts = Facts::of(path).ok().filter(|_| path.is_file())?;
+    fault(me, path, facts)
 }
 
 /// What is wrong with a folder or file in which only the user's own word is believed: root's does not count.
@@ -181,8 +197,7 @@ pub(crate) fn of_own(me: Me, path: &Path) -> Option<Fault> {
     if let Some(fault) = of_link(me, path) {
         return Some(fault);
     }
-    let known = std::fs::metadata(path).ok()?;
-    let facts = Facts::from(&known);
+    let facts = Facts::of(path).ok()?;
     if facts.uid != me.uid {
         return Some(Fault::Foreign { path: path.to_owned(), uid: facts.uid });
     }
@@ -252,6 +267,32 @@ mod tests {
         let among_others = Me { alone: Some(false), ..ME };
         let facts = Facts { uid: 1000, gid: 1000, mode: 0o664, is_folder: false };
         assert!(fault(among_others, Path::new("x"), facts).is_some());
+        let users = "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/:/bin/sh\nbob:x:1001:1002::/:/bin/sh";
+        assert!(!is_primary_of_others(1000, "ann", users) && !is_primary_of_others(1002, "bob", users));
+        assert!(is_primary_of_others(1002, "ann", users) && is_primary_of_others(1000, "bob", users));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn access_control_list_with_write_access_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (me, file) = (Me { alone: Some(true), ..Me::of_process() }, folder.path().join("muster.toml"));
+        std::fs::write(&file, "").unwrap();
+        for (rights, is_open) in [(6, true), (4, false)] {
+            // The version, and entries of a tag, rights and an id: owner, a user, group, mask and others.
+            let entry = |tag: u32, rights: u32, id: u32| [tag | rights << 16, id];
+            let (user, mask) = (entry(2, rights, 65534), entry(16, rights, u32::MAX));
+            let entries = [entry(1, 6, u32::MAX), user, entry(4, 4, u32::MAX), mask, entry(32, 0, u32::MAX)];
+            let list = [&[2][..], entries.as_flattened()].concat();
+            let list: Vec<u8> = list.into_iter().flat_map(u32::to_le_bytes).collect();
+            let set = rustix::fs::setxattr(&file, ACCESS_LIST, &list, rustix::fs::XattrFlags::empty());
+            // A file system without such lists.
+            if set != Err(rustix::io::Errno::OPNOTSUPP) {
+                set.unwrap();
+                let faults = [of_found(me, &file, folder.path()), of_named(me, &file), of_own(me, &file)];
+                assert_eq!(faults.map(|fault| fault.is_some()), [is_open; 3], "{rights}");
+            }
+        }
     }
 
     #[test]
@@ -273,12 +314,8 @@ mod tests {
         assert_eq!(of_found(me, &file, &base), None);
         for path in [&file, &inner, &base] {
             open(path, 0o777);
-            let wanted = Fault::Writable { path: path.clone(), mode: 0 };
             let found = of_found(me, &file, &base);
-            assert!(
-                matches!((&found, &wanted), (Some(Fault::Writable { path: one, .. }), Fault::Writable { path: other, .. }) if one == other),
-                "{found:?}"
-            );
+            assert!(matches!(&found, Some(Fault::Writable { path: open, .. }) if open == path), "{found:?}");
             open(path, 0o700);
         }
         assert_eq!(of_found(me, &inner.join("missing"), &base), None);

@@ -75,119 +75,107 @@ pub(crate) fn json(json: String) -> String {
     escaped
 }
 
-/// A report as it is delivered: what could steer a terminal is shown as what it is, and links stand in the place of pictures that lie
-/// elsewhere, which whoever shows the report would fetch. Code stays as it is written.
+/// A report as it is delivered: characters that control a terminal are visible, links replace pictures outside of the
+/// report's directory, which a viewer would fetch, and markup is text, as in the dashboard. Code stays unchanged.
 pub(crate) fn report(body: &str) -> String {
     let body = redacted(body);
     let body = text(&body);
     let mut safe = String::with_capacity(body.len());
     let mut fence: Option<(char, usize)> = None;
+    let mut has_code = true;
     for line in body.split_inclusive('\n') {
         let marks = line.trim_start_matches(' ');
         let kind = marks.chars().next().filter(|c| matches!(c, '`' | '~'));
         let length = kind.map_or(0, |kind| marks.chars().take_while(|c| *c == kind).count());
+        let info = marks[length..].trim();
         match (fence, kind) {
-            (None, Some(kind)) if length >= 3 => fence = Some((kind, length)),
-            (Some((open, least)), Some(kind)) if kind == open && length >= least => fence = None,
+            (None, Some(kind)) if length >= 3 && !info.contains('`') => fence = Some((kind, length)),
+            (Some((open, least)), Some(kind)) if kind == open && length >= least && info.is_empty() => {
+                fence = None;
+            }
             (Some(_), _) => {}
             (None, _) => {
-                safe += &without_pictures(line);
+                has_code |= marks.trim().is_empty();
+                safe += &without_markup(line, &mut has_code);
                 continue;
             }
         }
+        has_code = true;
         safe += line;
     }
     safe
 }
 
-/// A line of Markdown with links in the place of pictures that lie elsewhere.
-fn without_pictures(line: &str) -> String {
+/// A line of Markdown without pictures from elsewhere and without markup. `has_code` becomes false if code does not end
+/// on the line: what follows in the paragraph is checked as if it were no code.
+fn without_markup(line: &str, has_code: &mut bool) -> String {
     let (mut safe, mut rest) = (String::with_capacity(line.len()), line);
-    while let Some(at) = rest.find(['`', '!', '<']) {
+    while let Some(at) = rest.find(['`', '!', '<', '\\']) {
         safe += &rest[..at];
         rest = &rest[at..];
-        let taken = match rest.as_bytes().first() {
-            Some(b'`') => code(rest),
-            Some(b'!') if is_remote_picture(rest) => {
+        let length = match rest.as_bytes() {
+            [b'`', ..] => {
+                let (length, is_whole) = code(rest);
+                *has_code &= is_whole;
+                if *has_code { length } else { 1 }
+            }
+            [b'!', ..] if is_remote_picture(rest) => {
                 rest = &rest[1..];
                 continue;
             }
-            Some(b'<') => match picture_tag(rest) {
-                Some((length, source)) => {
-                    safe += &format!("[picture]({source})");
-                    rest = &rest[length..];
-                    continue;
-                }
-                None => 1,
-            },
+            [b'<', ..] if is_markup(&rest[1..], &safe) => {
+                safe += "\\<";
+                rest = &rest[1..];
+                continue;
+            }
+            [b'\\', b'`' | b'!' | b'<' | b'\\', ..] => 2,
             _ => 1,
         };
-        safe += &rest[..taken];
-        rest = &rest[taken..];
+        safe += &rest[..length];
+        rest = &rest[length..];
     }
-    safe += rest;
-    safe
+    safe + rest
 }
 
-/// How long the code is that the text begins with; its ticks alone where it does not end on the line.
-fn code(text: &str) -> usize {
+/// Length of the code that the text begins with, and whether it ends on the line; else that of its ticks.
+fn code(text: &str) -> (usize, bool) {
     let ticks = text.bytes().take_while(|b| *b == b'`').count();
     let (fence, within) = text.split_at(ticks);
     let mut from = 0;
     while let Some(at) = within[from..].find(fence) {
         let end = from + at + ticks;
         if !within[end..].starts_with('`') {
-            return ticks + end;
+            return (ticks + end, true);
         }
         from = end + within[end..].bytes().take_while(|b| *b == b'`').count();
     }
-    ticks
+    (ticks, false)
 }
 
-/// Whether the text begins with a picture that lies elsewhere, or by a name that may stand for one.
+/// Returns true if the text begins with a picture, unless it names a file of the report's directory on the same line.
 fn is_remote_picture(text: &str) -> bool {
-    let Some(rest) = text.strip_prefix("![") else { return false };
-    let mut depth = 1_u32;
-    let close = rest.char_indices().find(|(_, c)| {
-        match c {
-            '[' => depth += 1,
-            ']' => depth -= 1,
-            _ => {}
-        }
-        depth == 0
-    });
-    let Some((close, _)) = close else { return false };
-    match rest[close + 1..].strip_prefix('(') {
-        Some(place) => is_elsewhere(place.trim_start().trim_start_matches('<')),
-        // By the name of a link that is told elsewhere.
-        None => true,
-    }
-}
-
-/// Whether an address is one of another machine.
-fn is_elsewhere(address: &str) -> bool {
-    let scheme = address.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '.' | '-')));
-    let after = &address[scheme.unwrap_or(address.len())..];
-    address.starts_with("//") || after.starts_with(':') && !address.starts_with("data:")
-}
-
-/// The length of a tag that shows a picture from elsewhere, and where that lies.
-fn picture_tag(text: &str) -> Option<(usize, String)> {
-    let tag = text.get(1..4)?;
-    let end = text.find('>')?;
-    if !tag.eq_ignore_ascii_case("img") {
-        return None;
-    }
-    let inner = &text[4..end];
-    let lower = inner.to_ascii_lowercase();
-    let at = lower.find("src")? + 3;
-    let value = inner[at..].trim_start().strip_prefix('=')?.trim_start();
-    let value = match value.chars().next() {
-        Some(quote @ ('"' | '\'')) => value[1..].split(quote).next(),
-        _ => value.split(char::is_whitespace).next(),
+    let Some((label, place)) =
+        text.strip_prefix("![").map(|rest| rest.split_once("](").unwrap_or((rest, "")))
+    else {
+        return false;
     };
-    let source = value.unwrap_or_default().trim_end_matches('/');
-    is_elsewhere(source).then(|| (end + 1, source.to_owned()))
+    let place = place.split([')', ' ', '\n']).next().unwrap_or_default();
+    let is_path = |c: char| c.is_alphanumeric() || "/._-%".contains(c);
+    // In such a label, another bracket may end it.
+    label.contains(['[', ']', '`', '\\', '<'])
+        || place.is_empty()
+        || place.starts_with("//")
+        || !place.chars().all(is_path)
+}
+
+/// Returns true if a `<` after `before` begins markup. An address in `<>` is none, and a line break within text may stay.
+fn is_markup(text: &str, before: &str) -> bool {
+    let name = text.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');
+    let is_tag = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && (name.is_empty() || name.starts_with(|c: char| c.is_whitespace() || c == '/' || c == '>'));
+    let is_break = ["br>", "br/>", "br />"].iter().any(|tag| text.starts_with(tag));
+    let is_within = before.contains(char::is_alphabetic);
+    text.starts_with(['/', '!', '?']) || is_tag && !(is_break && is_within)
 }
 
 #[cfg(test)]
@@ -263,17 +251,22 @@ mod tests {
             ("![a [b] c](//e.org/x)![](<ftp://h/x>)", "[a [b] c](//e.org/x)[](<ftp://h/x>)"),
             ("![by name][far]", "[by name][far]"),
             ("![chart](charts/one.png)", "![chart](charts/one.png)"),
-            ("<IMG alt='x' src=\"http://e.org/p\">!", "[picture](http://e.org/p)!"),
-            ("<img src=//e.org/p />", "[picture](//e.org/p)"),
-            ("<img src='here.png'> a < b", "<img src='here.png'> a < b"),
+            ("![a](\nhttp://h) ![a](http&#58;//h)", "[a](\nhttp://h) [a](http&#58;//h)"),
+            ("![a [b](x.png) c](//h) ![`](x.png)`](//h)", "[a [b](x.png) c](//h) [`](x.png)`](//h)"),
+            ("<IMG alt='x' src=\"http://e.org/p\">!", "\\<IMG alt='x' src=\"http://e.org/p\">!"),
+            ("<video\nsrc=//h></video> <!-- <?x", "\\<video\nsrc=//h>\\</video> \\<!-- \\<?x"),
+            ("a < b, 1 <2, <https://e.org?a=b>, |a<br>b|", "a < b, 1 <2, <https://e.org?a=b>, |a<br>b|"),
+            ("<br>\n\\<i> \\`<i>`", "\\<br>\n\\<i> \\`\\<i>`"),
+            ("a `b\nc` ![x](http://h) `d\n\n`<i>`", "a `b\nc` [x](http://h) `d\n\n`<i>`"),
             (
                 "`![a](http://h)` and ``![`](http://h)`` ![b](http://h)",
                 "`![a](http://h)` and ``![`](http://h)`` [b](http://h)",
             ),
             ("wow! [a](http://h)", "wow! [a](http://h)"),
-            ("no end ![a", "no end ![a"),
+            ("no end ![a", "no end [a"),
             ("```md\n![a](http://h)\n```\n![b](http://h)\n", "```md\n![a](http://h)\n```\n[b](http://h)\n"),
             ("~~~\n```\n![a](http://h)\n", "~~~\n```\n![a](http://h)\n"),
+            ("```\n``` x\n```\n![a](http://h)\n", "```\n``` x\n```\n[a](http://h)\n"),
         ] {
             assert_eq!(report(written), wanted);
         }

@@ -1,5 +1,6 @@
 //! How somebody is let in: by an address that was printed, by a token, or by a proxy that vouches for him.
 
+use std::error::Error;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,9 +8,13 @@ use std::time::Instant;
 use axum::http::{HeaderMap, StatusCode};
 use muster_bus::Signatures;
 use muster_bus::credentials::signing::Trust;
-use muster_bus::credentials::{DashboardRole, FleetKeys, Holder, Token, TokenHolder, identity};
+use muster_bus::credentials::{
+    DashboardRole, FleetKeys, Holder, Token, TokenHolder, identity, is_person_name,
+};
 use muster_shared::ids::AgentId;
+use muster_shared::sync::lock;
 use muster_shared::time::Millis;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::ExposeSecret;
 
 use super::door::{is_listed, text};
@@ -17,7 +22,7 @@ use super::reply::Problem;
 use super::session::{KnownBy, Person, Session, is_same};
 use super::state::Ui;
 use crate::app::{App, now};
-use crate::settings::ProxySettings;
+use crate::settings::{ProxySettings, SESSION_TIME};
 
 /// The header by which a proxy proves that it is the one, where a secret is set.
 const PROXY: &str = "x-muster-proxy";
@@ -152,25 +157,40 @@ impl ProxyUser {
             Problem::forbidden("none of your groups has a role here")
                 .help("whoever runs the dashboard gives roles to groups: ui.proxy.roles")
         })?;
-        let name = name_of(&user);
-        let signatures = own_keys(&ui.app).and_then(|keys| signatures_for(ui, &keys, &name, role));
+        let name = name_of(&user).ok_or_else(|| {
+            Problem::forbidden(format!("the proxy's name {user:?} cannot be the name of a person"))
+                .help("names of roles and of other holders such as `operator` are reserved; a name has 64 characters at most")
+        })?;
+        let may_order = matches!(role, DashboardRole::Operator | DashboardRole::Admin);
+        let keys = own_keys(&ui.app).filter(|_| may_order);
+        let signatures = keys.map(|keys| signatures_for(ui, &keys, &name)).transpose().map_err(|error| {
+            Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("cannot issue credentials to {name}: {error}"),
+            )
+            .help("`muster doctor` checks the keys of the fleet")
+        })?;
         Ok(Person { name, role, by: KnownBy::Proxy { user, signatures } })
     }
 }
 
-/// Credentials for somebody whom a proxy vouches for, for as long as a session may last; nothing where his name is none for a
-/// person: then what he asks for says in words who he is.
-fn signatures_for(ui: &Ui, keys: &FleetKeys, name: &AgentId, role: DashboardRole) -> Option<Signatures> {
-    match role {
-        DashboardRole::Viewer | DashboardRole::Auditor => return None,
-        DashboardRole::Operator | DashboardRole::Admin => {}
-    }
-    let until = now().after(crate::settings::SESSION_TIME * 2);
-    let person = Holder::Person { name: name.clone() };
-    let text = keys.issue(&person, Some(until)).ok()?.to_file();
-    let token: Token = text.expose_secret().parse().ok()?;
-    let holder = token.holder(&keys.public().ok()?, now()).ok()?;
-    Some(of_bus(ui).in_name_of(holder.signer))
+/// Signs in the name of a proxy user. All sessions of the user share credentials, which outlast a session that starts now.
+fn signatures_for(ui: &Ui, keys: &FleetKeys, name: &AgentId) -> Result<Signatures, Box<dyn Error>> {
+    let (trust, until) = (keys.public()?, |sessions: u32| now().after(SESSION_TIME * sessions));
+    // Locked while it issues: requests at the same time get one token.
+    let mut tokens = lock(&ui.tokens);
+    let known = tokens.get(name).and_then(|token| token.holder(&trust, until(1)).ok());
+    let holder = match known {
+        Some(holder) => holder,
+        None => {
+            let credentials = keys.issue(&Holder::Person { name: name.clone() }, Some(until(2)))?;
+            let token: Token = credentials.to_file().expose_secret().parse()?;
+            let holder = token.holder(&trust, now())?;
+            tokens.insert(name.clone(), token);
+            holder
+        }
+    };
+    Ok(of_bus(ui).in_name_of(holder.signer))
 }
 
 /// Whom the headers of a proxy name, if they come from one. Of several headers of one name none counts.
@@ -198,11 +218,12 @@ fn the_only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     all.next().is_none().then(|| only.to_str().ok())?
 }
 
-/// A name on the bus for what a proxy calls somebody, such as `ann@example.org`: letters and digits, `-` and `_`.
-fn name_of(user: &str) -> AgentId {
-    let kept = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
-    let name: String = user.chars().map(kept).take(64).collect();
-    name.parse().unwrap_or_else(|_| AgentId::anonymous())
+/// Name on the bus of a proxy user, in which other characters than letters, digits and `-` are `_` and their code:
+/// `ann@example.org` is `ann_40example_2Eorg`. Different users have different names. `None` if the name is too long, or
+/// reserved for another holder.
+fn name_of(user: &str) -> Option<AgentId> {
+    const OTHERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-');
+    utf8_percent_encode(user, OTHERS).to_string().replace('%', "_").parse().ok().filter(is_person_name)
 }
 
 /// What the cookie is called. Browsers give cookies to all ports of a host: each dashboard has one of its own.
@@ -273,16 +294,11 @@ mod tests {
         let all = headers(&[user, ("x-forwarded-groups", "team")]);
         assert_eq!(vouched_for(&all, other, &proxy()), None);
         assert_eq!(vouched_for(&all, here, &ProxySettings::default()), None, "there is no proxy");
-    }
-
-    #[test]
-    fn where_a_secret_is_set_the_proxy_has_to_bring_it() {
-        let here: IpAddr = "127.0.0.1".parse().unwrap();
-        let proxy = ProxySettings { secret: Some("hush-hush".to_owned().into()), ..proxy() };
-        let user = ("x-forwarded-user", "ann");
-        assert!(vouched_for(&headers(&[user]), here, &proxy).is_none());
-        assert!(vouched_for(&headers(&[user, (PROXY, "hush")]), here, &proxy).is_none());
-        assert!(vouched_for(&headers(&[user, (PROXY, "hush-hush")]), here, &proxy).is_some());
+        let secret = ProxySettings { secret: Some("hush-hush".to_owned().into()), ..proxy() };
+        for (sent, counts) in [(None, false), (Some("hush"), false), (Some("hush-hush"), true)] {
+            let all: Vec<_> = [user].into_iter().chain(sent.map(|sent| (PROXY, sent))).collect();
+            assert_eq!(vouched_for(&headers(&all), here, &secret).is_some(), counts, "{sent:?}");
+        }
     }
 
     #[test]
@@ -301,9 +317,25 @@ mod tests {
     }
 
     #[test]
-    fn what_a_proxy_calls_somebody_becomes_a_name_on_the_bus() {
-        assert_eq!(name_of("ann@example.org").as_str(), "ann_example_org");
-        assert_eq!(name_of("a.b>c *").as_str(), "a_b_c__");
-        assert!(name_of(&"ä".repeat(300)).as_str().len() <= 64);
+    fn proxy_user_has_an_own_name_that_belongs_to_no_other_holder() {
+        let names = [
+            ("ann", Some("ann")),
+            ("ann-smith_2", Some("ann-smith_5F2")),
+            ("ann@example.org", Some("ann_40example_2Eorg")),
+            ("ann_40example_2Eorg", Some("ann_5F40example_5F2Eorg")),
+            ("Operator", None),
+            ("worker", None),
+            (&"a.".repeat(17), None),
+        ];
+        for (user, name) in names {
+            assert_eq!(name_of(user).as_ref().map(AgentId::as_str), name, "{user}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn different_proxy_users_have_different_names(one in "[a5F@_.]{1,9}", other in "[a5F@_.]{1,9}") {
+            proptest::prop_assert_eq!(one == other, name_of(&one) == name_of(&other));
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! What all requests share.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use axum::http::{Method, StatusCode};
+use muster_bus::credentials::Token;
 use muster_bus::{Bus, Signatures};
 use muster_shared::ids::AgentId;
 use muster_shared::sync::lock;
@@ -55,6 +57,8 @@ pub(crate) struct Ui {
     /// One for each request in progress.
     pub(crate) requests: Quota,
     asked: Mutex<PeriodCount>,
+    /// Credentials that the dashboard issued to proxy users, by name.
+    pub(crate) tokens: Mutex<BTreeMap<AgentId, Token>>,
 }
 
 impl Ui {
@@ -71,6 +75,7 @@ impl Ui {
             streams: Quota::new(MAX_STREAMS),
             requests: Quota::new(MAX_REQUESTS),
             asked: Mutex::default(),
+            tokens: Mutex::default(),
             settings,
         }
     }

@@ -38,7 +38,7 @@ impl FleetKeys {
         let (token, ..) = Uuid::new_v4().as_fields();
         let (name, user, now) = (AgentId::new(NAMED, token), KeyPair::new_user(), crate::bus::now());
         let holder = Holder::Guest { name: name.clone() };
-        let jwt = self.vouch(&user, &holder, now, Some(until))?;
+        let jwt = self.vouch(&user, &holder, (now, Some(until)), Vec::new())?;
         let seed = SecretString::from(user.seed().map_err(CredentialsError::key)?);
         let credentials = Credentials { jwt, seed, fleet: None };
         let invitation = Invitation { name: name.clone(), addresses, authority, until, credentials };
@@ -106,7 +106,7 @@ impl FleetKeys {
 
     fn vouch_for(&self, key: &str, holder: &Holder, now: Millis) -> Result<String, CredentialsError> {
         let user = KeyPair::from_public_key(key).map_err(CredentialsError::key)?;
-        self.vouch(&user, holder, now, None)
+        self.vouch(&user, holder, (now, None), Vec::new())
     }
 }
 

@@ -76,15 +76,21 @@ const NO_PERSONS: [&str; 12] = [
     "somebody",
 ];
 
-/// Refuses a name by which a person would be taken for somebody else: `limits.people.approve_by` means the fleet's owner by
-/// `operator`.
-fn check_name(holder: &Holder) -> Result<(), CredentialsError> {
-    let Holder::Person { name } = holder else { return Ok(()) };
+/// Returns false for a name by which a person would be taken for another holder: `limits.people.approve_by` means the
+/// fleet's owner by `operator`.
+#[must_use]
+pub fn is_person_name(name: &AgentId) -> bool {
     let roles = Role::BUILT_IN.iter().map(Role::as_str);
-    if NO_PERSONS.into_iter().chain(roles).any(|other| name.as_str().eq_ignore_ascii_case(other)) {
-        return Err(CredentialsError::Name { name: name.to_string() });
+    !NO_PERSONS.into_iter().chain(roles).any(|other| name.as_str().eq_ignore_ascii_case(other))
+}
+
+pub(super) fn check_name(holder: &Holder) -> Result<(), CredentialsError> {
+    match holder {
+        Holder::Person { name } if !is_person_name(name) => {
+            Err(CredentialsError::Name { name: name.to_string() })
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// The keys that all others hang on, by the names of their files.
@@ -233,7 +239,7 @@ impl FleetKeys {
     /// When a key cannot be used.
     pub fn issue(&self, holder: &Holder, until: Option<Millis>) -> Result<Credentials, CredentialsError> {
         check_name(holder)?;
-        self.issue_for(holder, until, None)
+        self.issue_with(holder, until, None, Vec::new())
     }
 
     /// The same, written to a file. What was made before for a file in the folder of keys is not kept in mind any more.
@@ -247,31 +253,11 @@ impl FleetKeys {
         until: Option<Millis>,
     ) -> Result<(), CredentialsError> {
         check_name(holder)?;
-        self.issue_for(holder, until, Some(file))?.write(file)
+        self.issue_with(holder, until, Some(file), Vec::new())?.write(file)
     }
 
-    /// The same for whoever had credentials before, whatever he is called.
-    pub(super) fn issue_for(
-        &self,
-        holder: &Holder,
-        until: Option<Millis>,
-        file: Option<&Path>,
-    ) -> Result<Credentials, CredentialsError> {
-        self.issue_with(holder, until, file, Vec::new())
-    }
-
-    /// The same with tags besides the usual ones.
-    pub(super) fn issue_tagged(
-        &self,
-        holder: &Holder,
-        until: Option<Millis>,
-        more: Vec<String>,
-    ) -> Result<Credentials, CredentialsError> {
-        check_name(holder)?;
-        self.issue_with(holder, until, None, more)
-    }
-
-    fn issue_with(
+    /// The same for any name, such as that of a holder who had credentials before, with tags besides the usual ones.
+    pub(super) fn issue_with(
         &self,
         holder: &Holder,
         until: Option<Millis>,
@@ -279,7 +265,7 @@ impl FleetKeys {
         more: Vec<String>,
     ) -> Result<Credentials, CredentialsError> {
         let (user, kind, now) = (KeyPair::new_user(), holder.kind(), crate::bus::now());
-        let jwt = self.vouch_with(&user, holder, (now, until), more)?;
+        let jwt = self.vouch(&user, holder, (now, until), more)?;
         if Scope::of(&kind).is_some() {
             let (name, key) = (holder.name().clone(), user.public_key());
             let file = file.map(Path::to_owned);
@@ -291,18 +277,8 @@ impl FleetKeys {
         Ok(Credentials { jwt, seed: SecretString::from(seed), fleet })
     }
 
-    /// Says of a key whose it is.
+    /// Signs that a key is that of a holder, from one time until another, with tags besides the usual ones.
     pub(super) fn vouch(
-        &self,
-        user: &KeyPair,
-        holder: &Holder,
-        at: Millis,
-        until: Option<Millis>,
-    ) -> Result<String, CredentialsError> {
-        self.vouch_with(user, holder, (at, until), Vec::new())
-    }
-
-    fn vouch_with(
         &self,
         user: &KeyPair,
         holder: &Holder,

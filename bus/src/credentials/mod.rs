@@ -38,7 +38,7 @@ use claims::{Claims, Said};
 pub use holder::{Holder, HolderKind};
 pub use invite::Invited;
 pub use joining::{Equipping, Joined, Joining, MOST_OF_A_HOST, Refusal};
-pub use keys::{FleetKeys, operator_file, presence_file, signing_key_file};
+pub use keys::{FleetKeys, is_person_name, operator_file, presence_file, signing_key_file};
 pub use ledger::{Issued, Place, Revoked, Unread};
 pub use line::{Fingerprint, Invitation, LineError, MOST_ADDRESSES};
 pub use rights::Rights;

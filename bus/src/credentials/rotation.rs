@@ -144,7 +144,7 @@ impl FleetKeys {
         }
         let Some(holder) = one.kind.holder(&one.name) else { return Ok(false) };
         Ledger::of(self.folder()).outlive(&one.key, grace)?;
-        self.issue_for(&holder, one.until, Some(file))?.write(file)?;
+        self.issue_with(&holder, one.until, Some(file), Vec::new())?.write(file)?;
         Ok(true)
     }
 

@@ -12,6 +12,7 @@ use muster_shared::time::Millis;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::claims::{Claims, Said};
+use super::keys::check_name;
 use super::signing::{SignatureError, Signer, Trust, Verifier};
 use super::{CredentialsError, FleetKeys, Holder, HolderKind, Identity, jwt_of, seed_in};
 
@@ -232,7 +233,9 @@ impl FleetKeys {
         role: DashboardRole,
         until: Option<Millis>,
     ) -> Result<SecretString, CredentialsError> {
-        let credentials = self.issue_tagged(&role.holder(name), until, vec![tag(role)])?;
+        let holder = role.holder(name);
+        check_name(&holder)?;
+        let credentials = self.issue_with(&holder, until, None, vec![tag(role)])?;
         let packed = format!("{}\n{}", credentials.jwt, credentials.seed.expose_secret());
         Ok(SecretString::from(format!("{MARK}{}", URL_SAFE_NO_PAD.encode(packed))))
     }

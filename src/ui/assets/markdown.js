@@ -12,7 +12,8 @@ export function blocks(text) {
   return read(lines, 0);
 }
 
-const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
+// No expression has two repetitions of the same character next to each other: that takes quadratic time.
+const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+([^]*)$/;
 const RULE = /^\s{0,3}([-*_])(\s*\1){2,}\s*$/;
 
 function read(lines, depth) {
@@ -21,7 +22,7 @@ function read(lines, depth) {
   while (n < lines.length) {
     const line = lines[n];
     const fence = /^\s{0,3}(```+|~~~+)\s*([\w+-]*)/.exec(line);
-    const heading = /^\s{0,3}(#{1,6})\s+(.*?)\s*#*\s*$/.exec(line);
+    const heading = /^\s{0,3}(#{1,6})\s([^]*)$/.exec(line);
     if (!line.trim()) {
       n += 1;
     } else if (fence) {
@@ -31,7 +32,7 @@ function read(lines, depth) {
       n += 1;
       found.push({ kind: 'code', text: body.join('\n'), language: fence[2] });
     } else if (heading) {
-      found.push({ kind: 'heading', level: heading[1].length, text: heading[2] });
+      found.push({ kind: 'heading', level: heading[1].length, text: without(heading[2].trimEnd(), '#').trim() });
       n += 1;
     } else if (RULE.test(line)) {
       found.push({ kind: 'rule' });
@@ -42,7 +43,7 @@ function read(lines, depth) {
       found.push({ kind: 'quote', blocks: read(body, depth + 1) });
     } else if (ITEM.test(line) && depth < DEEPEST) {
       n = list(lines, n, depth, found);
-    } else if (line.includes('|') && /^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$/.test(lines[n + 1] ?? '')) {
+    } else if (line.includes('|') && cells(lines[n + 1] ?? '').every((cell) => /^:?-{2,}:?$/.test(cell))) {
       const rows = [];
       const heads = cells(line);
       n += 2;
@@ -55,6 +56,13 @@ function read(lines, depth) {
     }
   }
   return found;
+}
+
+/** A text without those of the characters that it ends with. */
+function without(text, characters) {
+  let end = text.length;
+  while (end && characters.includes(text[end - 1])) end -= 1;
+  return text.slice(0, end);
 }
 
 const begins = (line) => /^\s{0,3}(#{1,6}\s|```|~~~|>)/.test(line) || ITEM.test(line) || RULE.test(line);
@@ -92,7 +100,7 @@ function list(lines, from, depth, found) {
 
 const cells = (line) => line.trim().replace(/^\|/, '').replace(/\|$/, '').split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll('\\|', '|'));
 
-const INLINE = /\\([\\`*_{}[\]()#+.!|<>~-])|(`+)([^`]|[^`][\s\S]*?[^`])\2(?!`)|\[([^[\]]{0,1000})\]\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__)(?=\S)([\s\S]{0,4000}?\S)\6|(?<![\w*])\*(?=[^\s*])([^*\n]{0,2000}[^\s*])\*(?!\w)|(?<!\w)_(?=[^\s_])([^_\n]{0,2000}[^\s_])_(?!\w)|(https?:\/\/[^\s<>()`"']{1,2000})|\n/g;
+const INLINE = /\\([\\`*_{}[\]()#+.!|<>~-])|(`+)|\[([^[\]]{0,1000})\]\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__)(?=\S)((?:(?!\5)[\s\S]){0,4000}?\S)\5|(?<![\w*])\*(?=[^\s*])([^*\n]{0,2000}[^\s*])\*(?!\w)|(?<!\w)_(?=[^\s_])([^_\n]{0,2000}[^\s_])_(?!\w)|(https?:\/\/[^\s<>()`"']{1,2000})|\n/g;
 
 /** What stands in a line: `[{kind, text | parts}]`. Pure. */
 export function inlines(text, depth = 0) {
@@ -102,20 +110,33 @@ export function inlines(text, depth = 0) {
     if (until > done) found.push({ kind: 'plain', text: text.slice(done, until) });
   };
   if (depth > DEEPEST) return [{ kind: 'plain', text }];
-  for (const match of text.matchAll(INLINE)) {
-    const [whole, escaped, , code, label, target, , strong, starred, underscored, bare] = match;
+  // By the position of ticks, that of the next ticks of the same number: code ends there.
+  const closing = new Map();
+  const latest = new Map();
+  for (const { 0: ticks, index } of text.matchAll(/`+/g)) {
+    closing.set(latest.get(ticks.length), index);
+    latest.set(ticks.length, index);
+  }
+  const inline = new RegExp(INLINE);
+  for (let match = inline.exec(text); match; match = inline.exec(text)) {
+    const [whole, escaped, ticks, label, target, , strong, starred, underscored, bare] = match;
     plain(match.index);
     done = match.index + whole.length;
     if (escaped !== undefined) found.push({ kind: 'plain', text: escaped });
-    else if (code !== undefined) found.push({ kind: 'code', text: code.length > 2 ? code.replace(/^ (.+) $/, '$1') : code });
+    else if (ticks !== undefined && closing.has(match.index)) {
+      const code = text.slice(done, closing.get(match.index));
+      found.push({ kind: 'code', text: code.length > 2 ? code.replace(/^ (.+) $/, '$1') : code });
+      done += code.length + ticks.length;
+    } else if (ticks !== undefined) found.push({ kind: 'plain', text: ticks });
     else if (label !== undefined) found.push({ kind: 'link', target, parts: inlines(label, depth + 1) });
     else if (strong !== undefined) found.push({ kind: 'strong', parts: inlines(strong, depth + 1) });
     else if (starred !== undefined || underscored !== undefined) found.push({ kind: 'em', parts: inlines(starred ?? underscored, depth + 1) });
     else if (bare !== undefined) {
-      const target = bare.replace(/[.,;:!?]+$/, '');
+      const target = without(bare, '.,;:!?');
       found.push({ kind: 'link', target, parts: [{ kind: 'plain', text: target }] });
       done -= bare.length - target.length;
     } else found.push({ kind: 'plain', text: ' ' });
+    inline.lastIndex = done;
   }
   plain(text.length);
   return found;
@@ -167,7 +188,7 @@ function inline(part, how) {
 function cited(text, how) {
   const found = [];
   let done = 0;
-  for (const match of text.matchAll(/[\w./-]{1,300}:\d{1,7}\b/g)) {
+  for (const match of text.matchAll(/(?<![\w./-])[\w./-]{1,300}:\d{1,7}\b/g)) {
     const node = how.cite(match[0]);
     if (!node) continue;
     found.push(text.slice(done, match.index), node);

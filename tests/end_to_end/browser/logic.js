@@ -33,7 +33,7 @@
   const cite = (place) => (place === 'a.md:3' ? document.createElement('i') : null);
   same('cited in code', text('see (`a.md:3`), `b.md:3`', cite), '<p>see (<i></i>), <code>b.md:3</code></p>');
   same('cited bare', text('see a.md:3.', cite), '<p>see <i></i>.</p>');
-  for (const [name, source] of [['stars', '*'.repeat(20000)], ['brackets', '['.repeat(20000)], ['ticks', '`'.repeat(20001)], ['quotes', '>'.repeat(5000)], ['lists', '- '.repeat(5000)], ['bold', '**a'.repeat(8000)], ['links', '[a]('.repeat(8000)]]) {
+  for (const [name, source] of [['stars', '*'.repeat(20000)], ['brackets', '['.repeat(20000)], ['ticks', '`'.repeat(20001)], ['quotes', '>'.repeat(5000)], ['lists', '- '.repeat(5000)], ['bold', '**a'.repeat(8000)], ['links', '[a]('.repeat(8000)], ['heading', `# a${' '.repeat(1e5)}b`], ['separator', `a|b\n--${' '.repeat(1e5)}x`], ['item', `- ${' '.repeat(1e5)}\u2028`], ['code', Array.from({ length: 400 }, (_, n) => `${'`'.repeat(n + 1)}a`).join('')], ['address', `http://${'!'.repeat(1e5)}a`]]) {
     const began = performance.now();
     markdown.render(source);
     const took = performance.now() - began;

@@ -1,5 +1,6 @@
 //! What every command has: settings, the folder it works in, the redactor, and the way to the bus.
 
+use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,9 +95,17 @@ impl App {
         self.beside_fleet(&self.settings().server.store_dir)
     }
 
-    /// Directory of the cache.
+    /// Directory of the cache, created if it is missing. Its name follows from the birth time of the directory that the
+    /// settings name, which no copy shares: a cache that came with a project is not used.
     pub(crate) fn cache_dir(&self) -> PathBuf {
-        self.beside_fleet(&self.settings().agent.cache_dir)
+        let folder = self.beside_fleet(&self.settings().agent.cache_dir);
+        if folder.starts_with(self.fleet.path()) {
+            // The first process that makes it keeps other users out.
+            let _ = self.fleet.make();
+        }
+        // An error shows when the cache is used.
+        let born = fs::create_dir_all(&folder).and_then(|()| fs::metadata(&folder)?.created());
+        folder.join(born.map(|at| trust::digest([format!("{at:?}").as_bytes()])).unwrap_or_default())
     }
 
     /// Directory of the keys of the local server.

@@ -478,6 +478,26 @@ impl Drop for Victim {
 }
 
 #[cfg(target_os = "linux")]
+/// A file of the cache may state anything of a document.
+#[test]
+fn a_cache_that_came_with_a_directory_is_not_used() {
+    let folder = project();
+    folder.write("docs/a.md", "The tide is 4 metres high.\n").unwrap();
+    let cache = folder.path().join(".muster/cache");
+    let ask = |folder: &Folder| {
+        folder
+            .output(&["run", "How high is the tide?", "--docs", "docs", "--model", "offline", "-q"])
+            .unwrap();
+        fs::read_dir(&cache).unwrap().count()
+    };
+    assert_eq!([ask(&folder), ask(&folder)], [1, 1]);
+    let state = folder.path().join(".muster");
+    assert!(Command::new("cp").args(["-r", "cache", "copy"]).current_dir(&state).status().unwrap().success());
+    fs::rename(&cache, folder.path().join("old")).unwrap();
+    fs::rename(state.join("copy"), &cache).unwrap();
+    assert_eq!([ask(&folder), ask(&folder)], [2, 2]);
+}
+
 #[test]
 fn a_planted_state_of_a_fleet_ends_nobody() {
     let folder = project();

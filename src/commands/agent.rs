@@ -121,10 +121,6 @@ fn stopped(role: &Role, error: AgentError) -> Failure {
 pub(super) fn settings(app: &App) -> AgentSettings {
     let mut settings = app.settings().agent.clone();
     settings.cache_dir = app.cache_dir();
-    if settings.cache_dir.starts_with(app.fleet.path()) {
-        // Whoever makes it first makes it for the user alone; what cannot be made is told when it is used.
-        let _ = app.fleet.make();
-    }
     settings.blueprints = super::blueprint::folders(app);
     for left_out in super::blueprint::left_out(app) {
         tracing::warn!("{left_out}");

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    fs::File,
+    fs::{self, File},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::Arc,
@@ -60,18 +60,14 @@ impl PackFolder {
         Ok(hash)
     }
 
-    /// The whole of a pack, which has so many bytes.
-    pub(super) fn whole(&self, pack: &str, bytes: u64) -> Result<Vec<u8>, CorpusError> {
-        self.part(pack, 0, bytes)
-    }
-
     /// A part of a pack as text.
     pub(super) fn read(&self, pack: &str, offset: u64, bytes: u64) -> Result<String, CorpusError> {
         let part = self.part(pack, offset, bytes)?;
         String::from_utf8(part).map_err(|_| CorpusError::Damaged("a pack".to_owned()))
     }
 
-    fn part(&self, pack: &str, offset: u64, bytes: u64) -> Result<Vec<u8>, CorpusError> {
+    /// A part of a pack.
+    pub(super) fn part(&self, pack: &str, offset: u64, bytes: u64) -> Result<Vec<u8>, CorpusError> {
         let damaged = || CorpusError::Damaged("a pack".to_owned());
         let file = File::open(self.path(pack)).map_err(|_| CorpusError::Missing("a pack".to_owned()))?;
         let length = usize::try_from(bytes).ok().filter(|length| *length <= MAX_BLOB).ok_or_else(damaged)?;
@@ -220,11 +216,8 @@ impl<'a> Packer<'a> {
 
 /// Earlier packs are used again when all are here and less than half of them is waste.
 fn worth_keeping(folder: &PackFolder, pack_bytes: usize, earlier: &Manifest) -> bool {
-    let sizes: Option<u64> = earlier
-        .packs
-        .iter()
-        .map(|pack| std::fs::metadata(folder.path(pack)).map(|about| about.len()).ok())
-        .sum();
+    let sizes: Option<u64> =
+        earlier.packs.iter().map(|pack| fs::metadata(folder.path(pack)).map(|about| about.len()).ok()).sum();
     sizes.is_some_and(|size| size <= 2 * earlier.stored_bytes() + pack_bytes as u64)
 }
 
@@ -314,14 +307,21 @@ pub(super) async fn fetch_packs(
     Ok(())
 }
 
-/// Hands the text of every file to `each`, in the order of the manifest. Blocks.
+/// Passes the text of every file to `each`, in the order of the manifest. Removes a pack if a text in it does not have the
+/// hash that the manifest states. Blocks.
 pub(super) fn for_each_text(
     manifest: &Manifest,
     folder: &PackFolder,
     mut each: impl FnMut(usize, &ManifestFile, Arc<str>) -> Result<(), CorpusError>,
 ) -> Result<(), CorpusError> {
     for (index, file) in manifest.files.iter().enumerate() {
-        let text = folder.read(&manifest.packs[file.pack as usize], file.offset, file.bytes)?;
+        let pack = &manifest.packs[file.pack as usize];
+        let text = folder.read(pack, file.offset, file.bytes)?;
+        if hash_of(text.as_bytes()) != file.hash {
+            // The next use writes or fetches it again.
+            let _ = fs::remove_file(folder.path(pack));
+            return Err(CorpusError::Damaged("a pack".to_owned()));
+        }
         each(index, file, text.into())?;
     }
     Ok(())

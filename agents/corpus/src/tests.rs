@@ -247,7 +247,23 @@ async fn damaged_blobs_are_refused() {
         assert!(matches!(opened, Err(CorpusError::Missing(_))), "{key}: {opened:?}");
         place.store.put(&key, good).await.unwrap();
     }
-    Corpus::open_or_fetch(&place.elsewhere(), &id, &place.store, None).await.unwrap();
+    let opened = Corpus::open_or_fetch(&place.elsewhere(), &id, &place.store, None).await.unwrap();
+
+    // A pack with other content, in a cache, and named by a manifest of the same id.
+    let (pack, other) = (opened.manifest().await.unwrap().packs[0].clone(), GUIDE.replace("eight", "three"));
+    let (again, third) = (place.dir.path().join("again"), place.dir.path().join("third"));
+    fs::create_dir_all(again.join("packs")).unwrap();
+    fs::write(again.join("packs").join(&pack), &other).unwrap();
+    let refused = Corpus::open_or_fetch(&again, &id, &place.store, None).await;
+    assert!(matches!(refused, Err(CorpusError::Damaged(_))), "{refused:?}");
+    let fetched = Corpus::open_or_fetch(&again, &id, &place.store, None).await.unwrap();
+    assert!(fetched.text("guide.md").await.unwrap().contains("eight"), "the pack was fetched");
+    let (key, hash) = (format!("corpus/manifest/{id}"), manifest::hash_of(other.as_bytes()));
+    let manifest = String::from_utf8(place.store.get(&key).await.unwrap().unwrap().to_vec()).unwrap();
+    place.store.put(&key, manifest.replace(&pack, &hash).into()).await.unwrap();
+    place.store.put(&format!("corpus/pack/{hash}"), other.into()).await.unwrap();
+    let refused = Corpus::open_or_fetch(&third, &id, &place.store, None).await;
+    assert!(matches!(refused, Err(CorpusError::Damaged(_))), "{refused:?}");
 }
 
 #[tokio::test]

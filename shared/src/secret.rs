@@ -272,7 +272,7 @@ const FORMS: [(&str, Judge); 20] = [
     ),
     // Assignments, in code, settings, JSON and URLs.
     (
-        r#"(?<key>(?i-u:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|secret[_-]?key|credentials?))(?<between>\\?["']?[ \t]*(?:=>|[:=])[ \t]*)(?:\\?(?<quote>["'`]))?(?<secret>[^ \t\r\n"'`,;&\\]{8,})"#,
+        r#"(?<arn>arn:aws[a-z-]*:secretsmanager:[a-z0-9-]*:[0-9]*:)?(?<key>(?i-u:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|secret[_-]?key|credentials?))(?<between>\\?["']?[ \t]*(?:=>|[:=])[ \t]*)(?:\\?(?<quote>["'`]))?(?<secret>[^ \t\r\n"'`,;&\\]{8,})"#,
         is_assignment,
     ),
 ];
@@ -325,7 +325,7 @@ fn is_assignment(found: &Captures<'_>) -> bool {
     let value = &found["secret"];
     // A run's own secret has its place in the record: the compact JSON field that this program writes.
     let own = &found["key"] == "secret" && &found["between"] == "\":" && is_run_secret(value);
-    !own && is_value(&found["key"], value, found.name("quote").is_some())
+    !own && found.name("arn").is_none() && is_value(&found["key"], value, found.name("quote").is_some())
 }
 
 /// Whether a field of a JSON object holds a secret.
@@ -363,7 +363,13 @@ fn is_value(key: &str, value: &str, quoted: bool) -> bool {
         value.bytes().any(|b| b.is_ascii_digit()) && value.bytes().any(|b| b.is_ascii_alphabetic());
     let is_password = key.to_ascii_lowercase().starts_with('p');
     let is_words = value.contains(char::is_whitespace);
-    if is_placeholder(value) || value.contains(REDACTED) && value.trim_matches(['[', ']']) == "redacted" {
+    // A shell names its directory like a password.
+    let is_path = key.to_ascii_lowercase().ends_with("pwd") && value.starts_with(['/', '~']);
+    if is_placeholder(value)
+        || is_path
+        || value.starts_with("arn:")
+        || value.contains(REDACTED) && value.trim_matches(['[', ']']) == "redacted"
+    {
         return false;
     }
     match quoted {

@@ -63,6 +63,7 @@ fn what_looks_like_a_secret_is_redacted() {
         (r#""authorization": "Basic dXNlcjpwYXNz""#, r#""authorization": "Basic [redacted]""#),
         ("curl -H bearer a1b2c3d4e5f6g7h8", "curl -H bearer [redacted]"),
         ("password=hunter2hunter2&x=1", "password=[redacted]&x=1"),
+        ("Pwd=tr0ub4dor2;", "Pwd=[redacted];"),
         (r#"password: "Correct-Horse""#, r#"password: "[redacted]""#),
         ("OPENAI_API_KEY=abc123def456", "OPENAI_API_KEY=[redacted]"),
         (r#"{"api_key":"abc123def456","x":1}"#, r#"{"api_key":"[redacted]","x":1}"#),
@@ -141,6 +142,10 @@ fn prose_and_code_stay() {
         "Set the Authorization header; the hf_hub and npm_config_registry variables stay",
         "https://hooks.slack.com/services/",
         "glpat-1 and xapp-1",
+        "export PWD=/var/lib/app2/data OLDPWD=~/work2/x",
+        r#"{"PWD": "/home/Ann2/Work"} pwd: /srv/app2/current"#,
+        "arn:aws:secretsmanager:eu-west-1:123456789012:secret:db-AbC123",
+        r#""secret": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:db-AbC123""#,
     ];
     for text in cases {
         assert_eq!(Redactor::default().redact(text), text);

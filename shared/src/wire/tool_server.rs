@@ -24,7 +24,7 @@ use super::tool_question::{OpenQuestion, QuestionAnswer};
 use crate::flow::cached::MOST_VERSION;
 use crate::flow::{TaskRights, ToolCache, Voucher};
 use crate::ids::AgentId;
-use crate::plan::tools::STANDARD;
+use crate::plan::tools::{FOR_DATA, STANDARD};
 use crate::text::beginning;
 
 /// Longest name of a tool server, in bytes.
@@ -46,12 +46,17 @@ pub const LONGEST_CALL_MS: u64 = 600_000;
 /// Longest key of a call, in bytes.
 pub const MOST_KEY: usize = 512;
 
+/// Names of built-in tools that are off by default, and a prefix that models write before the name of any tool.
+const RESERVED: [&str; 8] =
+    ["fetch", "fetch_file", "http_request", "javascript", "python", "shell", "tools", "web_search"];
+
 /// Whether this can be the name of a tool server: a token of its subjects, in lower case, and no name of ours or of lenders.
 #[must_use]
 pub fn is_tool_server_name(name: &str) -> bool {
     let is_letter =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-_".contains(letter);
-    let is_ours = || STANDARD.iter().any(|ours| ours.split('.').next() == Some(name));
+    let mut ours = STANDARD.iter().chain(&FOR_DATA).chain(&RESERVED);
+    let mut is_ours = || ours.any(|ours| ours.split('.').next() == Some(name));
     let begins = name.starts_with(|letter: char| letter.is_ascii_lowercase());
     let is_lent = || name.starts_with(LENDER);
     begins && name.len() <= MOST_SERVER_NAME && name.chars().all(is_letter) && !is_ours() && !is_lent()
@@ -349,6 +354,10 @@ mod tests {
             "corpus",
             "workspace",
             "calculator",
+            "sql",
+            "chart",
+            "fetch",
+            "tools",
             "Notes",
             "2notes",
             "a.b",

@@ -83,7 +83,7 @@ async fn begin(app: &App, args: JoinArgs) -> Result<Exit, Failure> {
     joined.scale = joined.scaled(&args.scale, processors).map_err(|name| {
         let roles = figures::list(&joined.roles);
         usage!("this machine may start {roles} only, and not {name}")
-            .help("`muster invite --role` says which")
+            .help("it has joined: `muster join --scale ROLE=COUNT` without the line continues, and needs no invitation")
     })?;
     folder.write(&joined).map_err(|error| cannot_keep(&folder, &error))?;
     if args.detach && !args.as_supervisor {

@@ -122,9 +122,9 @@ mod tests {
 
     #[test]
     fn thorough_is_the_full_sequence_as_records_without_any_have_it() {
-        let loaded = loaded("", &[(KEY, "thorough", "--effort")]);
+        let loaded = loaded("[ask]\neffort = \"thorough\"\n", &[]);
         assert_eq!(loaded.settings.limits, RunLimits::default());
-        assert_eq!(origin(&loaded, "limits.reflection"), "effort thorough (--effort)");
+        assert_eq!(origin(&loaded, "limits.reflection"), "effort thorough (muster.toml:2)");
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
         let limits = &mixed.settings.limits;
         assert_eq!((limits.planning, limits.reflection), (Planning::Never, ReflectionLevel::Brief));
         assert_eq!((limits.writer, limits.max_refinements), (Writing::Always, 3));
-        assert_eq!(origin(&mixed, "limits.writer"), "effort thorough (--effort)");
+        assert_eq!(origin(&mixed, "limits.writer"), "effort thorough (muster.toml:2)");
         let own = loaded("[agent.limits]\nverification = \"full\"\n", &[]);
         assert_eq!(own.settings.limits.verification, ModelVerification::Own);
     }

@@ -153,7 +153,7 @@ settings! {
         /// How much is done for a goal: quick (one agent), standard (one agent, and more where it is needed) or thorough
         /// (plan, reflect, refine, verify, write). It gives values to limits that nobody set; `muster config limits`
         /// shows which.
-        pub(crate) effort: Effort = Effort::Standard => words::<Effort>(); User Lower,
+        pub(crate) effort: Effort = Effort::Standard => words::<Effort>(); User Harmless,
         /// Time for a local fleet that is gone to come back before a command that waits for it gives up; six times as
         /// long for a bus elsewhere.
         #[serde(with = "muster_shared::span")]

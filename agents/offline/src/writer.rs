@@ -32,9 +32,13 @@ pub(super) fn next(
     let StillOpen { uncovered, revision } = *open;
     let asked = revision.iter().flat_map(|revision| &revision.review.unanswered);
     let uncovered: Vec<String> = uncovered.iter().chain(asked).cloned().collect();
-    let material = Material::gather(results, failed, &uncovered);
+    let mut material = Material::gather(results, failed, &uncovered);
     let goal = offer.goal.split(REPORT_PARTS).next().unwrap_or(&offer.goal);
     let title = shorten(&normalise_space(goal), 180);
+    if !material.computed.is_empty() {
+        // Documents do not have to state what was computed.
+        material.sections.retain(|section| section.is_answered() || !is_title(section, &title));
+    }
     let body = body(offer, &title, &material, failed);
     let body = revision.map_or(body.clone(), |revision| without(&body, &revision.review.unsupported));
     let report =

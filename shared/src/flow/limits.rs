@@ -58,12 +58,12 @@ settings! {
         /// Most levels of a plan.
         pub max_depth: u16 = 3 => whole(1, 20); Project Harmless,
         /// Most tasks in a plan; more counts as over-decomposed.
-        pub max_tasks: u16 = 20 => whole(1, 500); Project Lower,
+        pub max_tasks: u16 = 20 => whole(1, 500); Project Harmless,
         // W5.
         /// Most steps of one task: thought, action, observation.
-        pub max_steps: u32 = 10 => whole(1, 1000); Project Lower,
+        pub max_steps: u32 = 10 => whole(1, 1000); Project Harmless,
         /// Offers of one task before it counts as failed.
-        pub max_generations: u32 = 3 => whole(1, 10); Project Lower,
+        pub max_generations: u32 = 3 => whole(1, 10); Project Harmless,
         /// Agents that may die one after the other of one task, without a step between them, before it is given to
         /// nobody any more; 0 for any number.
         #[serde(skip_serializing_if = "crate::is_usual::<_, { MAX_DEATHS as u64 }>")]
@@ -81,7 +81,7 @@ settings! {
         pub silence_ms: u64 = SILENCE_MS => span(SECOND, LONGEST_RUN_MS).or_zero(); Project Harmless,
         // P5.
         /// Most refinements of a plan.
-        pub max_refinements: u32 = 3 => whole(0, 20); Project Lower,
+        pub max_refinements: u32 = 3 => whole(0, 20); Project Harmless,
         // P4.
         /// Most operations in one refinement.
         pub max_refine_operations: u32 = 4 => bounded(1, 20),
@@ -91,9 +91,9 @@ settings! {
         #[serde(skip_serializing_if = "crate::is_default")]
         pub reflection: ReflectionLevel = ReflectionLevel::Full => words::<ReflectionLevel>(); Project Harmless,
         /// Time for one task.
-        pub task_deadline_ms: u64 = 10 * 60 * 1000 => span(1, 7 * DAY); Project Lower,
+        pub task_deadline_ms: u64 = 10 * 60 * 1000 => span(1, 7 * DAY); Project Harmless,
         /// Time for a run whose goal names none.
-        pub run_deadline_ms: u64 = 60 * 60 * 1000 => span(1, LONGEST_RUN_MS); Project Lower,
+        pub run_deadline_ms: u64 = 60 * 60 * 1000 => span(1, LONGEST_RUN_MS); Project Harmless,
         /// The most that a whole run may use; `muster run --max-cost`, `--max-tokens` and `--max-calls` override it.
         #[serde(skip_serializing_if = "Budget::is_unlimited")]
         pub budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS),
@@ -141,7 +141,7 @@ settings! {
         // P5.
         /// Most times that what is left of a run is planned anew.
         #[serde(skip_serializing_if = "crate::is_usual::<_, { MAX_REPLANS as u64 }>")]
-        pub max_replans: u32 = MAX_REPLANS => whole(0, 20); Project Lower,
+        pub max_replans: u32 = MAX_REPLANS => whole(0, 20); Project Harmless,
         /// What is left is planned anew when a task is less sure of what it found than this, in percent; 0 for never.
         #[serde(skip_serializing_if = "crate::is_usual::<_, { REPLAN_BELOW_CONFIDENCE as u64 }>")]
         pub replan_below_confidence: u8 = REPLAN_BELOW_CONFIDENCE => percent(100); Project Harmless,

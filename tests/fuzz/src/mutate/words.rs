@@ -1,4 +1,4 @@
-//! The dictionary of a target: its own words and the words of its corpus.
+//! Dictionary for mutations: listed words, and those in a corpus.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Of each text: the parts between spaces, and the names and marks in them.
+    /// Collects the parts between spaces of each text, and the names and marks in these parts.
     pub(super) fn new(own: &'static [&'static str], texts: impl Iterator<Item = String>) -> Self {
         let mut found = BTreeSet::new();
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$');

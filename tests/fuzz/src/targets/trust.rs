@@ -96,6 +96,8 @@ pub(super) const CREDENTIALS: Target = Target::new("credentials", Shape::Text, |
     "-----BEGIN NATS USER JWT-----",
     "-----BEGIN USER NKEY SEED-----",
     "-----BEGIN MUSTER FLEET KEYS-----",
+    ".",
+    "e30",
     "eyJ0eXAiOiJKV1QiLCJhbGciOiJlZDI1NTE5LW5rZXkifQ",
     "SUA",
 ]);
@@ -151,7 +153,20 @@ pub(super) const INVITATIONS: Target = Target::new("invitations", Shape::Json, |
     Ok(Seen::Read)
 })
 .with_made(bodies)
-.with_words(&["[", "@", "127.0.0.1:4222", "::1", "a:1", ":0", "user:pass@evil:4222", "\u{0}"]);
+.with_words(&[
+    ",",
+    ":",
+    "[",
+    "]",
+    "@",
+    "/",
+    "127.0.0.1:4222",
+    "::1",
+    "a:1",
+    ":0",
+    "user:pass@evil:4222",
+    "\u{0}",
+]);
 
 /// Somebody who signs, and what of it goes in a header.
 struct Signing {

@@ -183,7 +183,7 @@ fn an_agent_with_a_refused_key_takes_no_retry_and_gets_no_more_tasks() {
     let trace = ended(folder, ask(folder));
     let mut tries: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
     for entry in of_kind(&trace, "started").filter(|entry| entry["role"] == "worker") {
-        tries.entry(entry["task"].to_string()).or_default().push(&entry["agent"]);
+        tries.entry(entry["task"].to_string()).or_default().push(&entry["by"]);
     }
     assert_eq!(tries.len(), 6, "{tries:?}");
     for agents in tries.values() {

@@ -200,7 +200,7 @@ fn a_change_that_a_hanging_guard_does_not_answer_about_is_not_made_and_the_run_g
     let (code, said) = steer(folder, &["edit", "last", "2", "--goal", "Count the dates.", "--wait", "1s"]);
     assert!(code == 1 && said.contains("have not answered within 1.0s"), "{code}: {said}");
     let shown = folder.output(&["show", "last"]).unwrap();
-    assert!(shown.contains("guards are asked about a change of the plan by cli"), "{shown}");
+    assert!(shown.contains("guards are asked about a change of the plan by ada"), "{shown}");
     let (code, said) = steer(folder, &["edit", "last", "1", "--goal", "Count the plums."]);
     assert!(code == 1 && said.contains("waits for guards"), "{code}: {said}");
     // Nothing else waits for it.

@@ -14,11 +14,11 @@ const CHANGED: &str = "what the report is made of changed";
 ///
 /// # Errors
 /// When the run is busy with another.
-pub(in crate::run) fn require(run: &RunState, allowed: &[Phase], event: &'static str) -> ApplyResult {
+pub(in crate::run) fn require(run: &RunState, allowed: &[Phase]) -> ApplyResult {
     if allowed.contains(&run.phase) {
         Ok(())
     } else {
-        Err(ApplyError::WrongPhase { event, phase: run.phase })
+        Err(ApplyError::WrongPhase { phase: run.phase })
     }
 }
 

@@ -104,7 +104,7 @@ pub(super) fn approve(
     question: Option<QuestionId>,
     given: Given<'_>,
 ) -> Result<(), String> {
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     let (id, about) = under_review(run, question)?;
     match (about, given) {
         (About::Call(_), Given { plan: None, arguments }) => {
@@ -137,7 +137,7 @@ pub(super) fn let_through(
     }
     let plan = may_stand(decision, asked_of(request), edited)?;
     decision.emit(PlanEdited { plan, reason: control::asked_by(request) });
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     let (id, _) = under_review(run, asked_of(request))?;
     questions::answer(decision, request, id, APPROVE)
 }
@@ -149,7 +149,7 @@ fn may_stand(
     edited: &PlanDraft,
 ) -> Result<Plan, String> {
     let tools = decision.nameable_tools();
-    let Some(run) = decision.open() else { return Err("the run has ended".to_owned()) };
+    let run = decision.require_open()?;
     let (_, about) = under_review(run, question)?;
     if about != About::Plan {
         return Err(
@@ -189,7 +189,7 @@ pub(super) fn reject(
     request: &Request,
     question: Option<QuestionId>,
 ) -> Result<(), String> {
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     let (id, about) = under_review(run, question)?;
     let Some(asked) = run.questions.get(&id) else { return Ok(()) };
     let why = request.reason.trim();

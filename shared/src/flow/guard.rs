@@ -137,9 +137,7 @@ impl GuardRule {
 /// Whether this can be the name of a guard: a token of its subject.
 #[must_use]
 pub fn is_guard_name(name: &str) -> bool {
-    let is_letter =
-        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-_".contains(letter);
-    !name.is_empty() && name.len() <= MOST_NAME && name.chars().all(is_letter)
+    super::goal::is_short_name(name, MOST_NAME)
 }
 
 /// Longest time that a verdict is waited for, in milliseconds.

@@ -19,7 +19,7 @@ pub(in crate::decide) fn skip(
     if task.is_member() {
         return groups::skip(decision, request, task);
     }
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     let leaves = skippable(run, plan_of(run)?, task)?;
     let reason = asked_by(request);
     for leaf in leaves {

@@ -6,19 +6,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
-use super::{
-    ApprovalGiven, AuctionOpened, BidHeld, ChildAsked, ChildBegun, ChildEnded, ConflictExamined,
-    ConflictFound, ConflictResolved, ContextWritten, DeadlockEnded, DraftReviewBegun, DraftReviewMissed,
-    DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, FeedbackGiven, GoalEdited, GuardsAnswered,
-    GuardsAsked, HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss,
-    MembersSettled, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused,
-    PlanningSkipped, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted,
-    Reflected, ReplanWanted, Replanned, RequestRefused, RoleAvailabilityChanged, RunAborted, RunCompleted,
-    RunCreated, RunFailed, RunForked, RunGivenUp, RunPaused, RunResumed, ShadowAsked, StepsExpanded,
-    TaskAborted, TaskAnswered, TaskAwarded, TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed,
-    TaskOrphaned, TaskParked, TaskQuarantined, TaskReleased, TaskReopened, TaskRetried, TaskSkipped,
-    TaskStarted, TaskTakenBack, TaskWaits, TrialWithdrawn, VerificationAdded, WordsUncovered, WritingBegan,
-};
 use crate::ids::TaskId;
 use crate::run::apply::ApplyResult;
 use crate::run::state::RunState;
@@ -34,12 +21,12 @@ macro_rules! run_events {
         #[strum(serialize_all = "snake_case")]
         #[expect(clippy::large_enum_variant, reason = "the large one begins a run and comes once in it")]
         pub enum RunEvent {
-            $($(#[doc = $doc])+ $kind($kind)),+
+            $($(#[doc = $doc])+ $kind(super::$kind)),+
         }
 
         $(
-            impl From<$kind> for RunEvent {
-                fn from(payload: $kind) -> Self {
+            impl From<super::$kind> for RunEvent {
+                fn from(payload: super::$kind) -> Self {
                     Self::$kind(payload)
                 }
             }

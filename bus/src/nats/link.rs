@@ -244,7 +244,9 @@ impl Link {
                 };
                 tracing::warn!(name, "cut off from NATS");
             }
-            Event::ServerError(ServerError::Other(text)) if text.to_ascii_lowercase().contains("permissions violation") => {
+            Event::ServerError(ServerError::Other(text))
+                if text.to_ascii_lowercase().contains("permissions violation") =>
+            {
                 tracing::error!(name, what = text, "NATS denied a subject");
                 self.fail(BusError::Denied { what: text.clone() });
             }

@@ -319,7 +319,9 @@ pub(super) fn decided(decision: &mut DecisionBuilder<'_>, about: &About, reply: 
 pub(super) fn is_rejected(run: &RunState) -> bool {
     let last = run.questions.values().rev().find(|asked| asked.about == About::Plan);
     match last.and_then(|asked| asked.end.as_ref()) {
-        Some(QuestionEnd::Answered(reply)) => reply.by.is_some() && !matches!(reply.text.as_deref(), None | Some(APPROVE | REJECT)),
+        Some(QuestionEnd::Answered(reply)) => {
+            reply.by.is_some() && !matches!(reply.text.as_deref(), None | Some(APPROVE | REJECT))
+        }
         Some(QuestionEnd::Withdrawn(_)) | None => false,
     }
 }

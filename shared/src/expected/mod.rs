@@ -58,8 +58,7 @@ fn fault(
         Demand::Number { only } => {
             let claims_number =
                 || result.claims.iter().any(|claim| matches!(claim.value, ClaimValue::Number { .. }));
-            let given =
-                measure::is_number(text, *only) || values.iter().any(holds_number) || claims_number();
+            let given = measure::is_number(text, *only) || values.iter().any(holds_number) || claims_number();
             (!given).then(|| {
                 format!("no number is given{}: {:?}", if *only { " alone" } else { "" }, shown(text))
             })

@@ -179,7 +179,12 @@ impl<'a> EvidenceSource<'a> {
                 false
             }
         };
-        let outcomes = || self.entries.iter().rev().filter(|entry| matches!(entry.event, RecordEvent::Agent(_, AgentEvent::Outcome(_))));
+        let outcomes = || {
+            self.entries
+                .iter()
+                .rev()
+                .filter(|entry| matches!(entry.event, RecordEvent::Agent(_, AgentEvent::Outcome(_))))
+        };
         outcomes().find(is_it).or_else(|| outcomes().next()).map(|entry| entry.seq)
     }
 

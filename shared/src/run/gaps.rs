@@ -38,7 +38,9 @@ pub enum Gap {
         missing: u32,
     },
     /// A step of a task that its agent took before it ended, or before it took another.
-    #[error("step {number} of task {task} (generation {generation}) is missing, which was taken before entry {named_by}")]
+    #[error(
+        "step {number} of task {task} (generation {generation}) is missing, which was taken before entry {named_by}"
+    )]
     Step {
         /// The task.
         task: TaskId,

@@ -49,7 +49,8 @@ impl StepWork<'_> {
         let critical = step.critical && step.fallback.is_empty();
         let mut items: Vec<Option<String>> =
             items.map_or_else(|| vec![None], |items| items.into_iter().map(Some).collect());
-        let Arrangement { items: most, batch } = self.layout.arrange(step, items.len(), self.plan.tasks.len(), self.to_come(step));
+        let Arrangement { items: most, batch } =
+            self.layout.arrange(step, items.len(), self.plan.tasks.len(), self.to_come(step));
         let (note, left_out) = self.left_out(&items, most);
         items.truncate(most);
         self.insert(place.clone(), holder(&title));

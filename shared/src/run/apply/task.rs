@@ -83,10 +83,7 @@ pub(in crate::run) fn count_in_a_row(state: &mut RunState, task: &TaskId, well: 
 ///
 /// # Errors
 /// When it does not wait.
-pub(in crate::run) fn waiting<'a>(
-    state: &'a mut RunState,
-    task: &TaskId,
-) -> ApplyResult<&'a mut Waiting> {
+pub(in crate::run) fn waiting<'a>(state: &'a mut RunState, task: &TaskId) -> ApplyResult<&'a mut Waiting> {
     let found = state.tasks.get_mut(task).and_then(|found| found.waiting.as_mut());
     found.ok_or_else(|| ApplyError::NotWaiting { task: task.clone() })
 }

@@ -72,7 +72,9 @@ pub enum ChainFault {
     #[error("its bytes, its subject or its place are not what they were when it was decided upon")]
     Changed,
     /// The same of one of the entries from this one on: the link names only some of very many.
-    #[error("of the entries from {first} to it at least one was changed, taken out or put in; the link names only some")]
+    #[error(
+        "of the entries from {first} to it at least one was changed, taken out or put in; the link names only some"
+    )]
     ChangedSince {
         /// The first of them.
         first: Seq,
@@ -120,8 +122,10 @@ pub enum ChainFault {
     #[error("it begins a chain, and there is one already")]
     SecondBeginning,
     /// It follows another link than the one before it.
-    #[error("it follows a decision with the link {follows}…, and the one before it has {before}…: one between them is \
-                 missing, or one of both was changed")]
+    #[error(
+        "it follows a decision with the link {follows}…, and the one before it has {before}…: one between them is \
+                 missing, or one of both was changed"
+    )]
     OtherBefore {
         /// The beginning of the hash of the link that it follows.
         follows: Mark,

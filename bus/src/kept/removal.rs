@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use muster_shared::ids::{RunId, Seq};
+use muster_shared::ids::RunId;
 
 use super::imported::record_object;
 use super::{KeepNote, Kept, RemovalNote};
-use crate::backend::Stored;
 use crate::bus::now;
 use crate::error::BusError;
 use crate::files::Files;

@@ -205,11 +205,11 @@ impl<'a> Search<'a> {
             kinds?.filter_map(|(_, kind)| self.first_of(kind, false)).min()
         });
         let (is_busy, _, _, _, agent) = best?;
-        let is_idle = |avoided: &Avoided| avoided.idle && self.avoid.contains_key(&avoided.agent);
-        let avoids_idle = || self.wanted.avoid.iter().any(is_idle);
+        let mut avoided = self.wanted.avoid.iter().filter(|avoided| avoided.idle);
         // Where others could do it as well, nobody is waited for; but who failed the task or did not start it, and who gets
         // no tasks, is free, and would take whatever waits for its role.
-        (!is_busy || is_single || avoids_idle()).then(|| agent.clone())
+        (!is_busy || is_single || avoided.any(|avoided| self.avoid.contains_key(&avoided.agent)))
+            .then(|| agent.clone())
     }
 
     /// The best of those that can do it: of each kind its first, whoever knows what the task builds on, and those that

@@ -73,7 +73,7 @@ impl Payload for TaskAwarded {
 
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let found = auction(run, &self.task).filter(|auction| auction.number == self.number);
-        let found = found.ok_or_else(|| none_of(&self.task))?;
+        let found = found.ok_or_else(|| ApplyError::NoSuchAuction { task: self.task.clone() })?;
         found.bids.clone_from(&self.bids);
         let (to, reasons) = (self.to.clone(), self.reasons.clone());
         found.award = Some(Award { to, at: now, reasons, kept: None });
@@ -115,15 +115,11 @@ impl Payload for BidHeld {
         }
         let award = auction(run, &self.task).and_then(|auction| auction.award.as_mut());
         let award = award.filter(|award| award.to.as_ref() == Some(&self.agent));
-        award.ok_or_else(|| none_of(&self.task))?.kept = Some(self.kept);
+        award.ok_or_else(|| ApplyError::NoSuchAuction { task: self.task.clone() })?.kept = Some(self.kept);
         Ok(())
     }
 }
 
 fn auction<'a>(run: &'a mut RunState, task: &TaskIndex) -> Option<&'a mut Auction> {
     run.planned_mut(task)?.auction.as_deref_mut()
-}
-
-fn none_of(task: &TaskIndex) -> ApplyError {
-    ApplyError::NoSuchAuction { task: task.clone() }
 }

@@ -206,8 +206,8 @@ impl Record {
         Ok(self.core.entry(&stored).await??.event.into_offer().map(|offer| offer.generation))
     }
 
-    /// Where the last word about a generation of a task stands, by the leader's word, and when it was written, by the broker's
-    /// time; what it was need not be readable.
+    /// Sequence number and broker time of the newest entry about a generation of a task, as the leader knows them. The entry
+    /// need not be readable.
     ///
     /// # Errors
     /// When the bus fails.

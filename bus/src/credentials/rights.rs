@@ -258,7 +258,7 @@ fn program(role: &Role, id: &AgentId) -> Rights {
     }
 }
 
-/// A process that says that it is there, hears orders, and answers those who ask it.
+/// Rights of a process that registers, receives control messages, and answers requests.
 fn service(
     role: &str,
     id: &AgentId,
@@ -281,12 +281,12 @@ fn service(
     }
 }
 
-/// A guard is asked.
+/// Rights of a guard.
 fn guard(guard: &str, id: &AgentId) -> Rights {
     service(&format!("guard-{guard}"), id, None, [format!("guard.{guard}")])
 }
 
-/// A tool server says what it has, and is called. It answers each one who asks it once, and tells nobody anything else.
+/// Rights of a tool server: it announces its tools and answers each request once. It sends nothing else.
 fn tool_server(server: &str, id: &AgentId) -> Rights {
     let asked = [
         TOOL_WHO.to_owned(),

@@ -11,7 +11,7 @@ use crate::run::apply::ApplyResult;
 use crate::run::state::RunState;
 use crate::time::Millis;
 
-/// Makes the enum of all kinds, and hands what is asked of an event on to its payload.
+/// Makes the enum of all kinds. Its methods call those of the payload.
 macro_rules! run_events {
     ($($(#[doc = $doc:literal])+ $kind:ident),+ $(,)?) => {
         /// A change of the run's state.

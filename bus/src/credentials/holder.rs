@@ -200,22 +200,25 @@ impl FromStr for HolderKind {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let role = |role: &str| role.parse::<Role>().map_err(|error| error.to_string());
+        let wrong = || format!("{text:?} is no kind of holder");
         match text.split_once(':') {
             Some(("agent", of)) => role(of).map(Self::Agent),
             Some(("program", of)) => role(of).map(Self::Program),
             Some(("guard", of)) if is_guard_name(of) => Ok(Self::Guard(of.to_owned())),
             Some(("tools", of)) if is_tool_server_name(of) => Ok(Self::ToolServer(of.to_owned())),
-            Some(_) => Err(format!("{text:?} is no kind of holder")),
-            None => match text {
-                "operator" => Ok(Self::Operator),
-                "person" => Ok(Self::Person),
-                "observer" => Ok(Self::Observer),
-                "orchestrator" => Ok(Self::Orchestrator),
-                "host" => Ok(Self::Host),
-                "guest" => Ok(Self::Guest),
-                "presence" => Ok(Self::Presence),
-                other => Err(format!("{other:?} is no kind of holder")),
-            },
+            Some(_) => Err(wrong()),
+            None => {
+                let plain = [
+                    Self::Operator,
+                    Self::Person,
+                    Self::Observer,
+                    Self::Orchestrator,
+                    Self::Host,
+                    Self::Guest,
+                    Self::Presence,
+                ];
+                plain.into_iter().find(|kind| kind.to_string() == text).ok_or_else(wrong)
+            }
         }
     }
 }

@@ -296,7 +296,7 @@ fn tool_server(server: &str, id: &AgentId) -> Rights {
         tool_subject(server, &format!("answer.{id}.*.*")),
         tool_subject(server, &format!("specs.{id}")),
     ];
-    service(&Profile::role_of_tool_server(server).to_string(), id, [tool_subject(server, "here")], asked)
+    service(&Profile::role_of_tool_server(server), id, [tool_subject(server, "here")], asked)
 }
 
 /// An orchestrator decides for everybody, and reports for the programs whose gateway it is. It mends what is missing of the

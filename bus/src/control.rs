@@ -210,19 +210,14 @@ impl Obeyed {
         let now = now();
         let who = self.signatures.sender_of(Purpose::Control, message, now);
         let Some(who) = who.map_err(|error| refusal(&error))? else { return Ok(()) };
-        if !may_control(&who.kind) {
+        // A person sends requests to orchestrators, which store them, not to agents.
+        if !matches!(who.kind, HolderKind::Operator | HolderKind::Orchestrator) {
             return Err(format!("{} ({}) has nothing to say here", who.name, who.kind));
         }
         check_now(envelope.sent, now)?;
         let is_new = lock(&self.seen).note(envelope.id);
         if is_new { Ok(()) } else { Err("it was obeyed before".to_owned()) }
     }
-}
-
-/// Who has something to say at once.
-const fn may_control(kind: &HolderKind) -> bool {
-    // A person sends requests to orchestrators, which store them, not to agents.
-    matches!(kind, HolderKind::Operator | HolderKind::Orchestrator)
 }
 
 fn check_now(sent: Millis, now: Millis) -> Result<(), String> {

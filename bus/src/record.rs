@@ -206,7 +206,8 @@ impl Record {
         Ok(self.core.entry(&stored).await??.event.into_offer().map(|offer| offer.generation))
     }
 
-    /// When anybody wrote last about a generation of a task, by the broker's time; what it was need not be readable.
+    /// Sequence number and broker time of the newest entry about a generation of a task, as the leader knows them. The entry
+    /// need not be readable.
     ///
     /// # Errors
     /// When the bus fails.
@@ -215,23 +216,9 @@ impl Record {
         run: RunId,
         task: &TaskId,
         generation: Generation,
-    ) -> Result<Option<Millis>, BusError> {
+    ) -> Result<Option<(Seq, Millis)>, BusError> {
         let last = self.core.last_of(run, subject::task_fence(run, task, generation)).await?;
-        Ok(last.map(|stored| stored.at))
-    }
-
-    /// Where the last word about a generation of a task stands, by the leader's word; what it was need not be readable.
-    ///
-    /// # Errors
-    /// When the bus fails.
-    pub async fn last_place(
-        &self,
-        run: RunId,
-        task: &TaskId,
-        generation: Generation,
-    ) -> Result<Option<Seq>, BusError> {
-        let last = self.core.last_of(run, subject::task_fence(run, task, generation)).await?;
-        Ok(last.map(|stored| stored.seq))
+        Ok(last.map(|stored| (stored.seq, stored.at)))
     }
 
     /// Whether it was decided after a position that an agent does not have a task any more: it was lost, or handed the

@@ -191,19 +191,15 @@ impl ToolServerDoor {
         }
         let (backend, own) = (&self.core.backend, self.core.who.as_str());
         // Calls go to one of all processes of this name; the rest to each of them.
-        let calls = backend.serve(&tool_subject(server, "call.*.*"), server).await?;
-        let waits = backend.serve(&tool_subject(server, &format!("wait.{own}.*.*")), own).await?;
-        let answers = backend.serve(&tool_subject(server, &format!("answer.{own}.*.*")), own).await?;
-        let specs = backend.serve(&tool_subject(server, &format!("specs.{own}")), own).await?;
-        let cancels = backend.serve(&tool_subject(server, "cancel.*.*"), own).await?;
-        let who = backend.serve(TOOL_WHO, own).await?;
+        let asked = |rest: &str| tool_subject(server, &rest.replace("OWN", own));
+        let calls = backend.serve(&asked("call.*.*"), server).await?;
         let mut all = futures::stream::SelectAll::new();
         all.push(self.read_as(calls, Self::call_of));
-        all.push(self.read_as(waits, Self::wait_of));
-        all.push(self.read_as(answers, Self::answer_of));
-        all.push(self.read_as(specs, Self::specs_of));
-        all.push(self.read_as(cancels, Self::cancel_of));
-        all.push(self.read_as(who, |_, _| Some(ToolRequest::Who)));
+        all.push(self.read_as(backend.serve(&asked("wait.OWN.*.*"), own).await?, Self::wait_of));
+        all.push(self.read_as(backend.serve(&asked("answer.OWN.*.*"), own).await?, Self::answer_of));
+        all.push(self.read_as(backend.serve(&asked("specs.OWN"), own).await?, Self::specs_of));
+        all.push(self.read_as(backend.serve(&asked("cancel.*.*"), own).await?, Self::cancel_of));
+        all.push(self.read_as(backend.serve(TOOL_WHO, own).await?, |_, _| Some(ToolRequest::Who)));
         Ok(all.boxed())
     }
 

@@ -298,6 +298,12 @@ impl Queue {
         let delivery = subject.strip_prefix(&format!("$JS.ACK.{TASKS}.{self}."));
         delivery.is_some_and(|rest| rest.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit()))
     }
+
+    /// The role whose agents take from it; absent for the queue of one agent.
+    #[must_use]
+    pub const fn role(&self) -> Option<&Role> {
+        if let Self::Role(role) = self { Some(role) } else { None }
+    }
 }
 
 impl fmt::Display for Queue {

@@ -70,16 +70,12 @@ impl TrialState {
     #[must_use]
     pub fn standing(&self, rule: &TrialRule) -> Option<TrialRule> {
         let is_same = self.about == rule.about();
-        if is_same && (self.withdrawn.is_some() || self.is_spent(&rule.budget)) {
+        let is_spent = || rule.budget.left(&self.used).parts().into_iter().any(|left| left == Some(0));
+        if is_same && (self.withdrawn.is_some() || is_spent()) {
             return None;
         }
         let before = if is_same { self.counts } else { TrialCounts::default() };
         Some(TrialRule { before, ..rule.clone() })
-    }
-
-    /// Whether the budget of its shadows is used up.
-    fn is_spent(&self, budget: &Budget) -> bool {
-        budget.left(&self.used).parts().into_iter().any(|left| left == Some(0))
     }
 
     /// Counts what the trial came to in a run. Told twice it counts once.

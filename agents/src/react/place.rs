@@ -133,7 +133,7 @@ impl TaskAssignment {
 
     async fn newest(&self) -> Result<Newest, BusError> {
         let AgentKey { task, generation, .. } = &self.key;
-        let last = self.record.last_place(self.run, task, *generation);
+        let last = self.record.last_word(self.run, task, *generation);
         let offered = async {
             match self.record.newest_offer(self.run, task).await {
                 // The fence of the generation still keeps two agents apart.

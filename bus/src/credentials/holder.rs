@@ -1,6 +1,5 @@
 //! Whom credentials are for.
 
-use std::fmt;
 use std::str::FromStr;
 
 use muster_shared::flow::is_guard_name;
@@ -114,7 +113,8 @@ impl Holder {
 }
 
 /// What credentials are for, whoever holds them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "snake_case")]
 pub enum HolderKind {
     /// Whoever runs the fleet.
     Operator,
@@ -125,12 +125,16 @@ pub enum HolderKind {
     /// An orchestrator.
     Orchestrator,
     /// An agent of a role.
+    #[strum(to_string = "agent:{0}")]
     Agent(Role),
     /// A program of a role.
+    #[strum(to_string = "program:{0}")]
     Program(Role),
     /// A guard of a name.
+    #[strum(to_string = "guard:{0}")]
     Guard(String),
     /// A tool server of a name.
+    #[strum(to_string = "tools:{0}")]
     ToolServer(String),
     /// A machine that joined.
     Host,
@@ -191,45 +195,30 @@ impl HolderKind {
     }
 }
 
-impl fmt::Display for HolderKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Operator => f.write_str("operator"),
-            Self::Person => f.write_str("person"),
-            Self::Observer => f.write_str("observer"),
-            Self::Orchestrator => f.write_str("orchestrator"),
-            Self::Agent(role) => write!(f, "agent:{role}"),
-            Self::Program(role) => write!(f, "program:{role}"),
-            Self::Guard(guard) => write!(f, "guard:{guard}"),
-            Self::ToolServer(server) => write!(f, "tools:{server}"),
-            Self::Host => f.write_str("host"),
-            Self::Guest => f.write_str("guest"),
-            Self::Presence => f.write_str("presence"),
-        }
-    }
-}
-
 impl FromStr for HolderKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let role = |role: &str| role.parse::<Role>().map_err(|error| error.to_string());
+        let wrong = || format!("{text:?} is no kind of holder");
         match text.split_once(':') {
             Some(("agent", of)) => role(of).map(Self::Agent),
             Some(("program", of)) => role(of).map(Self::Program),
             Some(("guard", of)) if is_guard_name(of) => Ok(Self::Guard(of.to_owned())),
             Some(("tools", of)) if is_tool_server_name(of) => Ok(Self::ToolServer(of.to_owned())),
-            Some(_) => Err(format!("{text:?} is no kind of holder")),
-            None => match text {
-                "operator" => Ok(Self::Operator),
-                "person" => Ok(Self::Person),
-                "observer" => Ok(Self::Observer),
-                "orchestrator" => Ok(Self::Orchestrator),
-                "host" => Ok(Self::Host),
-                "guest" => Ok(Self::Guest),
-                "presence" => Ok(Self::Presence),
-                other => Err(format!("{other:?} is no kind of holder")),
-            },
+            Some(_) => Err(wrong()),
+            None => {
+                let plain = [
+                    Self::Operator,
+                    Self::Person,
+                    Self::Observer,
+                    Self::Orchestrator,
+                    Self::Host,
+                    Self::Guest,
+                    Self::Presence,
+                ];
+                plain.into_iter().find(|kind| kind.to_string() == text).ok_or_else(wrong)
+            }
         }
     }
 }

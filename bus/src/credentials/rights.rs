@@ -258,63 +258,45 @@ fn program(role: &Role, id: &AgentId) -> Rights {
     }
 }
 
-/// A guard is asked, and says that it is there.
-fn guard(guard: &str, id: &AgentId) -> Rights {
-    let role = format!("guard-{guard}");
+/// Rights of a process that registers, receives control messages, and answers requests.
+fn service(
+    role: &str,
+    id: &AgentId,
+    publish: impl IntoIterator<Item = String>,
+    subscribe: impl IntoIterator<Item = String>,
+) -> Rights {
+    let own = [format!("hb.{role}.{id}"), format!("$KV.AGENTS.{id}"), format!("dlq.{id}.>")];
+    let orders = ["ctl.all".to_owned(), format!("ctl.role.{role}"), format!("ctl.agent.{id}")];
     Rights {
         publish: looks()
             .chain(reading(AGENTS, id))
-            .chain([
-                format!("hb.{role}.{id}"),
-                format!("$KV.AGENTS.{id}"),
-                format!("dlq.{id}.>"),
-                own_inbox(id),
-            ])
+            .chain(own)
+            .chain(publish)
+            .chain([own_inbox(id)])
             .collect(),
-        subscribe: vec![
-            own_inbox(id),
-            format!("guard.{guard}"),
-            "ctl.all".to_owned(),
-            format!("ctl.role.{role}"),
-            format!("ctl.agent.{id}"),
-        ],
+        subscribe: [own_inbox(id)].into_iter().chain(subscribe).chain(orders).collect(),
         never_subscribe: no_queue_groups(&["_INBOX.>", "ctl.>"]),
         answers: true,
         ..Rights::default()
     }
 }
 
-/// A tool server says that it is there and what it has, and is called. It answers those who ask it, each once, and tells
-/// nobody anything else.
+/// Rights of a guard.
+fn guard(guard: &str, id: &AgentId) -> Rights {
+    service(&format!("guard-{guard}"), id, None, [format!("guard.{guard}")])
+}
+
+/// Rights of a tool server: it announces its tools and answers each request once. It sends nothing else.
 fn tool_server(server: &str, id: &AgentId) -> Rights {
-    let role = Profile::role_of_tool_server(server);
-    Rights {
-        publish: looks()
-            .chain(reading(AGENTS, id))
-            .chain([
-                format!("hb.{role}.{id}"),
-                format!("$KV.AGENTS.{id}"),
-                format!("dlq.{id}.>"),
-                tool_subject(server, "here"),
-                own_inbox(id),
-            ])
-            .collect(),
-        subscribe: vec![
-            own_inbox(id),
-            TOOL_WHO.to_owned(),
-            tool_subject(server, "call.*.*"),
-            tool_subject(server, "cancel.*.*"),
-            tool_subject(server, &format!("wait.{id}.*.*")),
-            tool_subject(server, &format!("answer.{id}.*.*")),
-            tool_subject(server, &format!("specs.{id}")),
-            "ctl.all".to_owned(),
-            format!("ctl.role.{role}"),
-            format!("ctl.agent.{id}"),
-        ],
-        never_subscribe: no_queue_groups(&["_INBOX.>", "ctl.>"]),
-        answers: true,
-        ..Rights::default()
-    }
+    let asked = [
+        TOOL_WHO.to_owned(),
+        tool_subject(server, "call.*.*"),
+        tool_subject(server, "cancel.*.*"),
+        tool_subject(server, &format!("wait.{id}.*.*")),
+        tool_subject(server, &format!("answer.{id}.*.*")),
+        tool_subject(server, &format!("specs.{id}")),
+    ];
+    service(&Profile::role_of_tool_server(server), id, [tool_subject(server, "here")], asked)
 }
 
 /// An orchestrator decides for everybody, and reports for the programs whose gateway it is. It mends what is missing of the

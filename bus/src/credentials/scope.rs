@@ -18,8 +18,20 @@ const OWN_NAME: &str = "{{name()}}";
 const OWN_CONSUMER: &str = "{{tag(consumer)}}";
 
 /// What a signing key may vouch for, and nothing else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Scope {
     /// Those who run the fleet.
     Operator,
@@ -60,19 +72,8 @@ impl Scope {
 
     /// What it is called in an account.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Operator => "operator",
-            Self::Person => "person",
-            Self::Observer => "observer",
-            Self::Orchestrator => "orchestrator",
-            Self::Agent => "agent",
-            Self::Program => "program",
-            Self::Guard => "guard",
-            Self::ToolServer => "tool_server",
-            Self::Host => "host",
-            Self::Guest => "guest",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Whose key signs for holders of a kind; nobody's for those of the server's own account.

@@ -27,7 +27,8 @@ const CONTEXT: &[u8] = b"\xffmuster signature 1\0";
 const LONGEST: usize = 8 * 1024;
 
 /// What is said by a signature. It is part of what is signed: what was signed for one purpose counts for no other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Purpose {
     /// A durable command.
     Order,
@@ -44,14 +45,8 @@ pub enum Purpose {
 impl Purpose {
     /// How it stands in what is signed.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Order => "order",
-            Self::Control => "control",
-            Self::Rights => "rights",
-            Self::Seal => "seal",
-            Self::Letter => "letter",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

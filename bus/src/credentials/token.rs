@@ -36,8 +36,11 @@ const LONGEST: usize = 64 * 1024;
     serde::Deserialize,
     strum::EnumMessage,
     strum::VariantArray,
+    strum::Display,
+    strum::IntoStaticStr,
 )]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum DashboardRole {
     /// Looks at runs.
     Viewer,
@@ -55,13 +58,8 @@ impl DashboardRole {
 
     /// The word for it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Auditor => "auditor",
-            Self::Operator => "operator",
-            Self::Admin => "admin",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The role of somebody by his credentials alone; nothing for those that are no person's.
@@ -99,12 +97,6 @@ impl DashboardRole {
             }
             Self::Operator | Self::Admin => matches!(kind, HolderKind::Person | HolderKind::Operator),
         }
-    }
-}
-
-impl fmt::Display for DashboardRole {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

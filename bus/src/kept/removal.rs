@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use muster_shared::ids::{RunId, Seq};
+use muster_shared::ids::RunId;
 
 use super::imported::record_object;
 use super::{KeepNote, Kept, RemovalNote};
-use crate::backend::Stored;
 use crate::bus::now;
 use crate::error::BusError;
 use crate::files::Files;
@@ -76,7 +75,7 @@ impl Kept {
             at: now(),
             rule,
             entries: (here.len() + lines.len()) as u64,
-            places: places_of(&here),
+            places: here.first().zip(here.last()).map(|(first, last)| (first.seq, last.seq)),
             bytes: bytes_here as u64 + objects.iter().map(|object| object.bytes).sum::<u64>(),
             objects: objects.len() as u64,
             summary: named,
@@ -176,8 +175,4 @@ impl Kept {
 
 fn bodies_of(lines: &[RecordLine]) -> BTreeSet<String> {
     lines.iter().filter_map(RecordLine::body_apart).collect()
-}
-
-fn places_of(stored: &[Stored]) -> Option<(Seq, Seq)> {
-    Some((stored.first()?.seq, stored.last()?.seq))
 }

@@ -244,7 +244,9 @@ impl Link {
                 };
                 tracing::warn!(name, "cut off from NATS");
             }
-            Event::ServerError(ServerError::Other(text)) if is_denial(text) => {
+            Event::ServerError(ServerError::Other(text))
+                if text.to_ascii_lowercase().contains("permissions violation") =>
+            {
                 tracing::error!(name, what = text, "NATS denied a subject");
                 self.fail(BusError::Denied { what: text.clone() });
             }
@@ -290,10 +292,6 @@ fn is_refusal(text: &str) -> bool {
     [ConnectErrorKind::AuthorizationViolation, ConnectErrorKind::Authentication]
         .iter()
         .any(|kind| text == kind.to_string())
-}
-
-fn is_denial(text: &str) -> bool {
-    text.to_ascii_lowercase().contains("permissions violation")
 }
 
 #[cfg(test)]

@@ -83,9 +83,13 @@ impl Record {
     /// # Errors
     /// As [`Record::read`].
     pub async fn read_origin(&self, run: RunId) -> Result<RunRecord, BusError> {
+        self.deciding(&self.stored(run).await?).await
+    }
+
+    /// All messages of a run, which may have come from elsewhere.
+    pub(super) async fn stored(&self, run: RunId) -> Result<Vec<Stored>, BusError> {
         let filters = RecordFilter::Run(run).subjects();
-        let stored = self.core.scan_run(run, &filters, &Places::default()).await?;
-        self.deciding(&stored).await
+        self.core.scan_run(run, &filters, &Places::default()).await
     }
 
     async fn deciding(&self, stored: &[Stored]) -> Result<RunRecord, BusError> {
@@ -133,9 +137,7 @@ impl Record {
     /// # Errors
     /// When the bus fails.
     pub async fn kept(&self, run: RunId) -> Result<Vec<KeptMessage>, BusError> {
-        let filters = RecordFilter::Run(run).subjects();
-        let stored = self.core.scan_run(run, &filters, &Places::default()).await?;
-        Ok(stored.into_iter().map(kept).collect())
+        Ok(self.stored(run).await?.into_iter().map(kept).collect())
     }
 
     /// Whether the body of a message, where it lies apart from it, is the one whose hash the message names. Nothing when the

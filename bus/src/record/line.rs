@@ -9,10 +9,9 @@ use muster_shared::wire::Body;
 use serde::{Deserialize, Serialize};
 
 use super::chain::kept;
-use super::{KeptMessage, Record, RecordFilter};
+use super::{KeptMessage, Record};
 use crate::backend::{Headers, Message, Stored};
 use crate::error::BusError;
-use crate::places::Places;
 use crate::seal::open_inline;
 
 /// A message of the record.
@@ -83,8 +82,6 @@ impl Record {
     /// # Errors
     /// When the bus fails.
     pub async fn lines(&self, run: RunId) -> Result<Vec<RecordLine>, BusError> {
-        let filters = RecordFilter::Run(run).subjects();
-        let stored = self.core.scan_run(run, &filters, &Places::default()).await?;
-        Ok(stored.iter().map(RecordLine::of).collect())
+        Ok(self.stored(run).await?.iter().map(RecordLine::of).collect())
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn approve(
     id: QuestionId,
     arguments: Option<&Value>,
 ) -> Result<(), String> {
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     if let Some(arguments) = arguments {
         check(run, arguments)?;
     }

@@ -85,6 +85,14 @@ impl<'a> DecisionBuilder<'a> {
         self.run.as_deref().filter(|run| self.wrong.is_none() && !run.status.is_ended())
     }
 
+    /// The run, while it is open.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub(super) fn require_open(&self) -> Result<&RunState, String> {
+        self.open().ok_or_else(|| "the run has ended".to_owned())
+    }
+
     /// A task of the run, while the run is open.
     pub(super) fn task(&self, task: &TaskId) -> Option<&TaskState> {
         self.open()?.tasks.get(task)

@@ -48,7 +48,7 @@ pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
 pub(super) fn note(decision: &mut DecisionBuilder<'_>) {
     let Some(run) = decision.open().filter(|run| run.control.paused.is_none()) else { return };
     let queues = run.tasks.values().filter_map(|state| queue(run, state)).chain(decision.wanted());
-    let roles = queues.filter_map(|queue| if let Queue::Role(role) = queue { Some(role) } else { None });
+    let roles = queues.filter_map(Queue::role);
     let is_new = |role: &&Role| !run.missing_roles.contains_key(*role) && !is_online(decision, role);
     let missing: BTreeSet<Role> = roles.filter(is_new).cloned().collect();
     for role in missing {

@@ -54,7 +54,7 @@ pub(super) fn answer(
     id: QuestionId,
     text: &str,
 ) -> Result<(), String> {
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     let asked = run.questions.get(&id).ok_or_else(|| no_such(run, id))?;
     if let Some(end) = &asked.end {
         return Err(ended_before(id, end));
@@ -79,7 +79,7 @@ pub(super) fn answer_with(
     text: String,
     arguments: Option<&Value>,
 ) -> Result<(), String> {
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     if let Some(approval) = one_of_several(run, id, request, &text)? {
         decision.emit(approval);
         return Ok(());

@@ -16,8 +16,7 @@ pub(super) fn dissent_note(run: &RunState) -> Option<String> {
         let dissent = run.groups.get(index)?.verdict.as_ref()?.dissent_in_words()?;
         Some(format!("{index} {}: {dissent}", task.name))
     });
-    let divided: Vec<String> = divided.collect();
-    (!divided.is_empty()).then(|| divided.join(" "))
+    joined(divided, " ")
 }
 
 /// What is said in a report of results that were to be verified by a model, and were not; nothing when all were.
@@ -33,8 +32,12 @@ fn marked(run: &RunState, mark: &str) -> Option<String> {
         let why = state.outcome.as_ref()?.reason.split(mark).nth(1)?;
         Some(format!("{index} {} ({})", task.name, why.trim_start_matches(':').trim()))
     });
-    let marked: Vec<String> = marked.collect();
-    (!marked.is_empty()).then(|| marked.join("; "))
+    joined(marked, "; ")
+}
+
+fn joined(parts: impl Iterator<Item = String>, separator: &str) -> Option<String> {
+    let parts: Vec<String> = parts.collect();
+    (!parts.is_empty()).then(|| parts.join(separator))
 }
 
 /// What is said in a report of changes of the plan that were wanted and could not be made; nothing when all could, or a
@@ -60,12 +63,10 @@ pub(super) fn milestones_note(run: &RunState) -> Option<String> {
         leaves(run).filter(|(_, _, state)| state.outcome.as_deref().is_some_and(|one| !is_offline(one)));
     let open = given.filter_map(|(index, task, state)| {
         let result = result(state)?;
-        let open = task.milestones.iter().filter(|set| !result.names_milestone(set)).map(String::as_str);
-        let open: Vec<&str> = open.collect();
-        (!open.is_empty()).then(|| format!("{index} {} ({})", task.name, open.join("; ")))
+        let open = task.milestones.iter().filter(|set| !result.names_milestone(set)).cloned();
+        Some(format!("{index} {} ({})", task.name, joined(open, "; ")?))
     });
-    let open: Vec<String> = open.collect();
-    (!open.is_empty()).then(|| format!("Milestones that no result names as reached: {}.", open.join("; ")))
+    Some(format!("Milestones that no result names as reached: {}.", joined(open, "; ")?))
 }
 
 /// The tasks whose cited places could not be looked up, and why.

@@ -22,16 +22,6 @@ use super::{approvals, control, guards, outcome, planning, questions, survey};
 /// Most feedback that a question keeps, as a number of texts.
 const MAX_FEEDBACK: usize = 20;
 
-/// A verdict on what was asked.
-enum ReviewVerdict {
-    GoOn,
-    Stop,
-    /// No answer in time, after too many failures: no further task is started.
-    Unanswered,
-    /// To be changed, and how.
-    Change(String),
-}
-
 /// Has a person look at the plan that was just adopted, if that is wanted.
 pub(super) fn begin(decision: &mut DecisionBuilder<'_>, repairs: &[String]) {
     let Some(run) = decision.open() else { return };
@@ -104,7 +94,7 @@ pub(super) fn approve(
     question: Option<QuestionId>,
     given: Given<'_>,
 ) -> Result<(), String> {
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     let (id, about) = under_review(run, question)?;
     match (about, given) {
         (About::Call(_), Given { plan: None, arguments }) => {
@@ -137,7 +127,7 @@ pub(super) fn let_through(
     }
     let plan = may_stand(decision, asked_of(request), edited)?;
     decision.emit(PlanEdited { plan, reason: control::asked_by(request) });
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     let (id, _) = under_review(run, asked_of(request))?;
     questions::answer(decision, request, id, APPROVE)
 }
@@ -149,7 +139,7 @@ fn may_stand(
     edited: &PlanDraft,
 ) -> Result<Plan, String> {
     let tools = decision.nameable_tools();
-    let Some(run) = decision.open() else { return Err("the run has ended".to_owned()) };
+    let run = decision.require_open()?;
     let (_, about) = under_review(run, question)?;
     if about != About::Plan {
         return Err(
@@ -189,7 +179,7 @@ pub(super) fn reject(
     request: &Request,
     question: Option<QuestionId>,
 ) -> Result<(), String> {
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     let (id, about) = under_review(run, question)?;
     let Some(asked) = run.questions.get(&id) else { return Ok(()) };
     let why = request.reason.trim();
@@ -313,32 +303,15 @@ fn checked(
 
 /// What follows from a verdict.
 pub(super) fn decided(decision: &mut DecisionBuilder<'_>, about: &About, reply: &Reply) {
-    match verdict(reply) {
-        ReviewVerdict::GoOn => {}
-        ReviewVerdict::Unanswered => {
-            let failures = decision.open().map_or(0, |run| run.responses.failures);
-            decision.emit(ErrorBudgetUsedUp { failures, asked: false });
-        }
-        ReviewVerdict::Stop => {
-            let by = reply.by.as_deref().unwrap_or("nobody");
-            let reason = format!("{by} rejected {about}");
-            control::abort(decision, StopReason::Cancelled, reason);
-        }
-        ReviewVerdict::Change(wish) => {
-            let by = reply.by.as_deref().unwrap_or("somebody");
-            // The limit of refinements is for what agents wish, not for what people decide.
-            outcome::want_change(decision, format!("{by} on {about}: {wish}"));
-        }
-    }
-}
-
-/// Verdict of a recorded reply: `approve`, `reject`, or the change that is wanted.
-fn verdict(reply: &Reply) -> ReviewVerdict {
-    let (Some(_), Some(text)) = (&reply.by, &reply.text) else { return ReviewVerdict::Unanswered };
+    let (Some(by), Some(text)) = (&reply.by, &reply.text) else {
+        let failures = decision.open().map_or(0, |run| run.responses.failures);
+        return decision.emit(ErrorBudgetUsedUp { failures, asked: false });
+    };
     match text.as_str() {
-        APPROVE => ReviewVerdict::GoOn,
-        REJECT => ReviewVerdict::Stop,
-        _ => ReviewVerdict::Change(text.trim().to_owned()),
+        APPROVE => {}
+        REJECT => control::abort(decision, StopReason::Cancelled, format!("{by} rejected {about}")),
+        // The limit of refinements is for what agents wish, not for what people decide.
+        wish => outcome::want_change(decision, format!("{by} on {about}: {}", wish.trim())),
     }
 }
 
@@ -346,7 +319,9 @@ fn verdict(reply: &Reply) -> ReviewVerdict {
 pub(super) fn is_rejected(run: &RunState) -> bool {
     let last = run.questions.values().rev().find(|asked| asked.about == About::Plan);
     match last.and_then(|asked| asked.end.as_ref()) {
-        Some(QuestionEnd::Answered(reply)) => matches!(verdict(reply), ReviewVerdict::Change(_)),
+        Some(QuestionEnd::Answered(reply)) => {
+            reply.by.is_some() && !matches!(reply.text.as_deref(), None | Some(APPROVE | REJECT))
+        }
         Some(QuestionEnd::Withdrawn(_)) | None => false,
     }
 }

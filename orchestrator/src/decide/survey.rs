@@ -56,8 +56,7 @@ pub(super) fn blueprints(run: &RunState) -> &[BlueprintBrief] {
 /// Roles that a leaf can be given to: those that come with Muster for it, and the specialists that are there, or were a
 /// moment ago.
 pub(super) fn leaf_roles(capacity: &BTreeMap<Queue, u32>, specialists: &[Specialty]) -> Vec<Role> {
-    let online =
-        capacity.keys().filter_map(|queue| if let Queue::Role(role) = queue { Some(role) } else { None });
+    let online = capacity.keys().filter_map(Queue::role);
     let known: BTreeSet<&Role> = online.chain(specialists.iter().map(|known| &known.role)).collect();
     let known = known.into_iter().filter(|role| matches!(role, Role::Specialist(_))).cloned();
     [Role::Researcher, Role::Worker].into_iter().chain(known).collect()

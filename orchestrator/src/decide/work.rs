@@ -320,7 +320,7 @@ fn draft_review(run: &RunState, reader: &Reader<'_>) -> Option<Work> {
 /// The progress tree, with what the newest tasks that ended have come to in a line.
 pub(super) fn progress_tree(run: &RunState) -> String {
     let lines = progress::lines(run, progress::Detail::Decided);
-    let ended = |index: &&TaskIndex| result_given(run, index);
+    let ended = |index: &&TaskIndex| run.planned(index).and_then(survey::result).is_some();
     let told: Vec<&TaskIndex> = lines.iter().map(|line| &line.index).filter(ended).collect();
     let told = told.get(told.len().saturating_sub(MOST_SUMMARIES)..).unwrap_or_default();
     let line = |line: &progress::ProgressLine| {
@@ -332,8 +332,4 @@ pub(super) fn progress_tree(run: &RunState) -> String {
         }
     };
     lines.iter().map(line).collect()
-}
-
-fn result_given(run: &RunState, index: &TaskIndex) -> bool {
-    run.planned(index).is_some_and(|task| survey::result(task).is_some())
 }

@@ -61,7 +61,10 @@ pub fn decide_with_room(
     drop(fleet.count_tries(decided, now));
     let looks = told.left_looking(&decision);
     // Whom another member of its group should rather not be is known once one member is placed.
-    let looks_again = !looks.is_empty() && decision.offers.iter().any(is_to_one_for_a_group);
+    let is_to_one = |offer: &TaskOffered| {
+        matches!(offer.queue, Queue::Agent(_)) && offer.task.leaf().is_some_and(TaskIndex::is_member)
+    };
+    let looks_again = !looks.is_empty() && decision.offers.iter().any(is_to_one);
     // Who was free may be promised to runs that waited longer: once it is theirs, another one is the best.
     let looks_again = looks_again || fleet.is_promised(&decision.wanted);
     fleet.looks_for(id, looks);
@@ -70,10 +73,6 @@ pub fn decide_with_room(
         woken.push(id);
     }
     Ok(Roomed { decision, capacity, specialists, woken })
-}
-
-fn is_to_one_for_a_group(offer: &TaskOffered) -> bool {
-    matches!(offer.queue, Queue::Agent(_)) && offer.task.leaf().is_some_and(TaskIndex::is_member)
 }
 
 fn held(decision: &Decision) -> Holding {

@@ -162,7 +162,8 @@ impl Place<'_> {
         step: &ReadLastWord<Box<Entry>>,
     ) -> Result<Option<muster_shared::time::Millis>, Failure> {
         let (task, generation) = step.task();
-        Ok(self.context.bus.record().last_word(self.run, task, generation).await?)
+        let last = self.context.bus.record().last_word(self.run, task, generation).await?;
+        Ok(last.map(|(_, at)| at))
     }
 
     async fn append(&self, written: Written) -> Appending {

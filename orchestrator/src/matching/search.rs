@@ -169,14 +169,13 @@ impl<'a> Search<'a> {
         self.wanted.corpus.is_some() && self.pool.hosts.len() > 1 && !self.wanted.knows.is_empty()
     }
 
-    /// Whether anything tells the agents apart.
-    fn makes_a_difference(&self) -> bool {
-        self.is_choosy || !self.avoid.is_empty() || self.pool.grades.len() > 1 || self.is_bound_to_host()
-    }
-
     /// Whether one agent is asked, if one is free.
     fn may_name(&self) -> bool {
-        self.makes_a_difference() || self.wanted.by_name
+        self.is_choosy
+            || !self.avoid.is_empty()
+            || self.pool.grades.len() > 1
+            || self.is_bound_to_host()
+            || self.wanted.by_name
     }
 
     /// Who could be asked; nothing when nobody is asked by name.
@@ -206,13 +205,11 @@ impl<'a> Search<'a> {
             kinds?.filter_map(|(_, kind)| self.first_of(kind, false)).min()
         });
         let (is_busy, _, _, _, agent) = best?;
+        let mut avoided = self.wanted.avoid.iter().filter(|avoided| avoided.idle);
         // Where others could do it as well, nobody is waited for; but who failed the task or did not start it, and who gets
         // no tasks, is free, and would take whatever waits for its role.
-        (!is_busy || is_single || self.avoids_idle()).then(|| agent.clone())
-    }
-
-    fn avoids_idle(&self) -> bool {
-        self.wanted.avoid.iter().any(|avoided| avoided.idle && self.avoid.contains_key(&avoided.agent))
+        (!is_busy || is_single || avoided.any(|avoided| self.avoid.contains_key(&avoided.agent)))
+            .then(|| agent.clone())
     }
 
     /// The best of those that can do it: of each kind its first, whoever knows what the task builds on, and those that

@@ -136,6 +136,8 @@ impl<E: Borrow<Entry>> Turn<E> {
             return turn.take_in(view);
         }
         // The fence tells if the run is there already.
+        let begins_run =
+            |input: &Input| matches!(input, Input::Goal { .. } | Input::Fork { .. } | Input::Refuse { .. });
         if turn.commands.iter().any(begins_run) {
             Next::Claim(ClaimRun { turn, author: None, then: AfterClaim::TakeIn })
         } else {
@@ -284,8 +286,4 @@ impl<E> Turn<E> {
     fn failed(&self, error: TurnError) -> Next<E> {
         Next::Done(Box::new(error.end(self.news)))
     }
-}
-
-const fn begins_run(input: &Input) -> bool {
-    matches!(input, Input::Goal { .. } | Input::Fork { .. } | Input::Refuse { .. })
 }

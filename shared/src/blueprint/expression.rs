@@ -1,7 +1,5 @@
 //! Conditions: `params.depth == "deep" and not (count(scan.findings) < 3 or scan.result contains "nothing")`.
 
-use std::fmt;
-
 use super::names::Path;
 
 /// Longest condition, in bytes.
@@ -75,23 +73,16 @@ impl Datum {
 }
 
 /// The kind of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 pub(super) enum Kind {
+    #[strum(to_string = "a text")]
     Text,
+    #[strum(to_string = "a number")]
     Number,
+    #[strum(to_string = "yes or no")]
     Flag,
+    #[strum(to_string = "a list")]
     List,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Text => "a text",
-            Self::Number => "a number",
-            Self::Flag => "yes or no",
-            Self::List => "a list",
-        })
-    }
 }
 
 impl Expression {

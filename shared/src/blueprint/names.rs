@@ -27,7 +27,8 @@ pub(super) enum Path {
 }
 
 /// A part of what a step gave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum StepField {
     /// Its conclusion.
     Result,
@@ -37,22 +38,6 @@ pub(super) enum StepField {
     Unanswered,
     /// Whether it gave anything.
     Ok,
-}
-
-impl StepField {
-    const ALL: [(&'static str, Self); 4] = [
-        ("result", Self::Result),
-        ("findings", Self::Findings),
-        ("unanswered", Self::Unanswered),
-        ("ok", Self::Ok),
-    ];
-}
-
-impl fmt::Display for StepField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::ALL.iter().find(|(_, field)| field == self).map_or("", |(name, _)| name);
-        f.write_str(name)
-    }
 }
 
 impl fmt::Display for Path {
@@ -84,8 +69,7 @@ impl Path {
         if head == "params" {
             return if is_name(tail) { Ok(Self::Param(tail.to_owned())) } else { Err(wrong()) };
         }
-        let field = StepField::ALL.iter().find(|(name, _)| *name == tail).map(|(_, field)| *field);
-        field.map(|field| Self::Step(head.to_owned(), field)).ok_or_else(wrong)
+        tail.parse().map(|field| Self::Step(head.to_owned(), field)).map_err(|_| wrong())
     }
 
     /// The step that it refers to.

@@ -94,7 +94,7 @@ fn quantity(text: &str, beside: &str) -> Option<ClaimValue> {
         [rest, currency, beside].into_iter().map(str::trim).find(|unit| !unit.is_empty()).unwrap_or("");
     let (more, unit) = if times > 1.0 { (1.0, unit) } else { unit::without_multiple(unit) };
     if unit.split(' ').count() > MOST_WORDS_OF_A_UNIT
-        || unit.chars().any(|letter| letter.is_ascii_digit() && !is_of_unit(unit))
+        || unit.chars().any(|letter| letter.is_ascii_digit() && !["m2", "km2", "m3"].contains(&unit))
     {
         return None;
     }
@@ -129,10 +129,6 @@ fn exponent(text: &str, end: usize) -> usize {
         return end;
     }
     text.len() - power.len() + digits
-}
-
-fn is_of_unit(unit: &str) -> bool {
-    ["m2", "km2", "m3"].contains(&unit)
 }
 
 /// A number as people write it. A comma parts thousands where three digits follow, else it is a decimal one.

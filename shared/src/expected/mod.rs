@@ -56,8 +56,9 @@ fn fault(
             })
         }
         Demand::Number { only } => {
-            let given =
-                measure::is_number(text, *only) || values.iter().any(holds_number) || claims_number(result);
+            let claims_number =
+                || result.claims.iter().any(|claim| matches!(claim.value, ClaimValue::Number { .. }));
+            let given = measure::is_number(text, *only) || values.iter().any(holds_number) || claims_number();
             (!given).then(|| {
                 format!("no number is given{}: {:?}", if *only { " alone" } else { "" }, shown(text))
             })
@@ -130,10 +131,6 @@ fn holds_verdict(value: &Value) -> bool {
         Value::Object(fields) => fields.values().any(holds_verdict),
         Value::Null | Value::Number(_) => false,
     }
-}
-
-fn claims_number(result: &TaskResult) -> bool {
-    result.claims.iter().any(|claim| matches!(claim.value, ClaimValue::Number { .. }))
 }
 
 fn shown(text: &str) -> String {

@@ -179,7 +179,12 @@ impl<'a> EvidenceSource<'a> {
                 false
             }
         };
-        let outcomes = || self.entries.iter().rev().filter(|entry| is_outcome(entry));
+        let outcomes = || {
+            self.entries
+                .iter()
+                .rev()
+                .filter(|entry| matches!(entry.event, RecordEvent::Agent(_, AgentEvent::Outcome(_))))
+        };
         outcomes().find(is_it).or_else(|| outcomes().next()).map(|entry| entry.seq)
     }
 
@@ -208,8 +213,4 @@ impl<'a> EvidenceSource<'a> {
             Some(FoundIn { step, entry: entry.seq })
         })
     }
-}
-
-const fn is_outcome(entry: &Entry) -> bool {
-    matches!(entry.event, RecordEvent::Agent(_, AgentEvent::Outcome(_)))
 }

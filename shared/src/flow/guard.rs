@@ -137,9 +137,7 @@ impl GuardRule {
 /// Whether this can be the name of a guard: a token of its subject.
 #[must_use]
 pub fn is_guard_name(name: &str) -> bool {
-    let is_letter =
-        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-_".contains(letter);
-    !name.is_empty() && name.len() <= MOST_NAME && name.chars().all(is_letter)
+    super::goal::is_short_name(name, MOST_NAME)
 }
 
 /// Longest time that a verdict is waited for, in milliseconds.
@@ -290,22 +288,20 @@ impl GuardVerdict {
         asked: Result<GuardReply, GuardFailure>,
         fits: impl FnOnce(&Value) -> Result<(), String>,
     ) -> (Self, Option<Value>) {
-        let changed = match asked {
-            Ok(GuardReply { verdict: Ruling::Change, reason, payload }) => match payload {
-                Some(payload) => match fits(&payload) {
+        let failure = match asked {
+            Ok(GuardReply { verdict: Ruling::Change, reason, payload: Some(payload) }) => {
+                match fits(&payload) {
                     Ok(()) => return (Self::said(rule, Ruling::Change, &reason), Some(payload)),
-                    Err(wrong) => Err(GuardFailure::Garbage(format!("its change cannot be made: {wrong}"))),
-                },
-                None => Err(GuardFailure::Garbage("a change without `payload`".to_owned())),
-            },
-            Ok(GuardReply { verdict, reason, .. }) => Ok((verdict, reason)),
-            Err(failure) => Err(failure),
+                    Err(wrong) => GuardFailure::Garbage(format!("its change cannot be made: {wrong}")),
+                }
+            }
+            Ok(GuardReply { verdict: Ruling::Change, .. }) => {
+                GuardFailure::Garbage("a change without `payload`".to_owned())
+            }
+            Ok(GuardReply { verdict, reason, .. }) => return (Self::said(rule, verdict, &reason), None),
+            Err(failure) => failure,
         };
-        let verdict = match changed {
-            Ok((verdict, reason)) => Self::said(rule, verdict, &reason),
-            Err(failure) => Self::failed(rule, &failure),
-        };
-        (verdict, None)
+        (Self::failed(rule, &failure), None)
     }
 
     fn said(rule: &GuardRule, verdict: Ruling, reason: &str) -> Self {

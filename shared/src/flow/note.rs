@@ -125,11 +125,7 @@ impl Note {
 
     /// What people gave who were asked for something by the first call of the step.
     pub fn forms(notes: &[Self]) -> impl Iterator<Item = &FormReply> {
-        notes.iter().filter_map(Self::as_form)
-    }
-
-    fn as_form(&self) -> Option<&FormReply> {
-        if let Self::Form { reply } = self { Some(reply) } else { None }
+        notes.iter().filter_map(|note| if let Self::Form { reply } = note { Some(reply) } else { None })
     }
 
     fn as_guarded(&self, asked: Hook, about: usize) -> Option<&Guarded> {

@@ -1,7 +1,5 @@
 //! Questions to people, and their answers.
 
-use std::fmt;
-
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -97,25 +95,33 @@ impl Question {
 }
 
 /// What a question is about, and so what its answer is for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum About {
     /// A task waits for the answer: it is the observation of its step.
+    #[strum(to_string = "task {0}")]
     Task(TaskId),
     /// Whether a task may make a call of a tool.
+    #[strum(to_string = "a call of task {0}")]
     Call(TaskId),
     /// What the goal means, before there is a plan.
+    #[strum(to_string = "the goal")]
     Goal,
     /// Whether the plan is to be carried out.
+    #[strum(to_string = "the plan")]
     Plan,
     /// Whether to go on after a task that is a chosen milestone.
+    #[strum(to_string = "milestone {0}")]
     Milestone(TaskIndex),
     /// Whether to go on after a severe failure.
+    #[strum(to_string = "the failure of {0}")]
     Failure(TaskIndex),
     /// Whether a step of the run's blueprint may begin.
+    #[strum(to_string = "step {0}")]
     Step(String),
     /// What holds where results contradict each other.
+    #[strum(to_string = "conflict {0}")]
     Conflict(u32),
 }
 
@@ -154,21 +160,6 @@ impl About {
     #[must_use]
     pub const fn holds_the_run(&self) -> bool {
         matches!(self, Self::Goal | Self::Plan | Self::Milestone(_) | Self::Failure(_))
-    }
-}
-
-impl fmt::Display for About {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Task(task) => write!(f, "task {task}"),
-            Self::Call(task) => write!(f, "a call of task {task}"),
-            Self::Goal => f.write_str("the goal"),
-            Self::Plan => f.write_str("the plan"),
-            Self::Milestone(task) => write!(f, "milestone {task}"),
-            Self::Failure(task) => write!(f, "the failure of {task}"),
-            Self::Step(step) => write!(f, "step {step}"),
-            Self::Conflict(id) => write!(f, "conflict {id}"),
-        }
     }
 }
 

@@ -19,8 +19,7 @@ pub const MAX_NAME_BYTES: usize = 48;
 /// Whether this can be the name of a trial: lower-case letters, digits, `-` and `_`.
 #[must_use]
 pub fn is_trial_name(name: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
-    !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.bytes().all(fits)
+    super::goal::is_short_name(name, MAX_NAME_BYTES)
 }
 
 /// How a variant is tried.

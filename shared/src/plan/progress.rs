@@ -26,27 +26,20 @@ pub struct ProgressLine {
 }
 
 /// How far a task is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 pub enum Mark {
     /// `[ ]`: not started.
+    #[strum(to_string = "[ ]")]
     NotStarted,
     /// `[-]`: in work.
+    #[strum(to_string = "[-]")]
     InWork,
     /// `[~]`: partly done, or ended otherwise than well.
+    #[strum(to_string = "[~]")]
     Partly,
     /// `[x]`: done.
+    #[strum(to_string = "[x]")]
     Done,
-}
-
-impl fmt::Display for Mark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotStarted => "[ ]",
-            Self::InWork => "[-]",
-            Self::Partly => "[~]",
-            Self::Done => "[x]",
-        })
-    }
 }
 
 impl fmt::Display for ProgressLine {

@@ -22,7 +22,8 @@ pub struct Reference {
 }
 
 /// A part of what a task gave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum TaskField {
     /// Its conclusion.
     Result,
@@ -32,16 +33,7 @@ pub enum TaskField {
 
 impl TaskField {
     pub(super) fn parse(text: &str) -> Option<Self> {
-        [Self::Result, Self::Findings].into_iter().find(|field| field.to_string() == text)
-    }
-}
-
-impl fmt::Display for TaskField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Result => "result",
-            Self::Findings => "findings",
-        })
+        text.parse().ok()
     }
 }
 

@@ -94,7 +94,9 @@ fn all_before(plan: &Plan, index: &TaskIndex) -> BTreeSet<TaskIndex> {
 /// Whether a task names the key as something that it has to do with, other than by using its value.
 fn speaks_of(task: &PlanTask, key: &str) -> bool {
     let own = [&task.name, &task.goal, &task.expected_output];
-    own.into_iter().chain(&task.milestones).any(|text| names(&without_references(text), key))
+    own.into_iter()
+        .chain(&task.milestones)
+        .any(|text| names(&replaced(text, |_| Some(String::from(" "))), key))
 }
 
 /// Whether a text names a key in words: as a word by itself, or as `context.KEY`.
@@ -114,10 +116,6 @@ pub fn names(text: &str, key: &str) -> bool {
 #[must_use]
 pub fn in_words(key: &str) -> String {
     format!("(context.{key} is not there yet: you are told when it is written)")
-}
-
-fn without_references(text: &str) -> String {
-    replaced(text, |_| Some(String::from(" ")))
 }
 
 fn without(goal: &str, key: &str) -> String {

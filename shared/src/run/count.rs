@@ -210,24 +210,12 @@ pub fn shortfalls(run: &RunState) -> Vec<Shortfall> {
         end,
         why: why(run, index, end),
     });
-    let items = without_room(run).map(|(step, _, note)| Shortfall {
-        task: None,
-        name: format!("step {step}"),
-        end: TaskEnd::LeftOut,
-        why: note.to_owned(),
-    });
-    let permissions = not_approved(run).map(|step| Shortfall {
-        task: None,
-        name: format!("step {step}"),
-        end: TaskEnd::LeftOut,
-        why: "it needs an approval, and nobody answered in time".to_owned(),
-    });
-    let parts = missing_parts(run).map(|part| Shortfall {
-        task: None,
-        name: "report".to_owned(),
-        end: TaskEnd::LeftOut,
-        why: part.clone(),
-    });
+    let left_out =
+        |name: String, why: &str| Shortfall { task: None, name, end: TaskEnd::LeftOut, why: why.to_owned() };
+    let items = without_room(run).map(|(step, _, note)| left_out(format!("step {step}"), note));
+    let unanswered = "it needs an approval, and nobody answered in time";
+    let permissions = not_approved(run).map(|step| left_out(format!("step {step}"), unanswered));
+    let parts = missing_parts(run).map(|part| left_out("report".to_owned(), part));
     tasks.chain(left_out_by_plans(run)).chain(items).chain(permissions).chain(parts).collect()
 }
 

@@ -3,7 +3,6 @@
 //! named and not there was lost. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use super::event::{AgentEvent, Decided, Entry, EventKind, Input, RecordEvent, RunEvent};
 use crate::flow::Outcome;
@@ -13,15 +12,17 @@ use crate::ids::{Generation, Seq, TaskId};
 const MOST_STEPS: usize = 16;
 
 /// Something that is missing from the record of a run.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Gap {
     /// The entry that created the run.
+    #[error("its beginning is missing: the first entry that there is, {first}, does not create it")]
     Beginning {
         /// The first entry that there is.
         first: Seq,
     },
     /// An entry that another one names.
+    #[error("entry {seq} is missing, which entry {named_by} names")]
     Entry {
         /// Its place.
         seq: Seq,
@@ -29,6 +30,7 @@ pub enum Gap {
         named_by: Seq,
     },
     /// Offers that a decision announced.
+    #[error("offers are missing ({missing}) that the decision of entry {decision} made")]
     Offers {
         /// The decision.
         decision: Seq,
@@ -36,6 +38,9 @@ pub enum Gap {
         missing: u32,
     },
     /// A step of a task that its agent took before it ended, or before it took another.
+    #[error(
+        "step {number} of task {task} (generation {generation}) is missing, which was taken before entry {named_by}"
+    )]
     Step {
         /// The task.
         task: TaskId,
@@ -46,29 +51,6 @@ pub enum Gap {
         /// The entry that comes after it.
         named_by: Seq,
     },
-}
-
-impl fmt::Display for Gap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Beginning { first } => {
-                write!(
-                    f,
-                    "its beginning is missing: the first entry that there is, {first}, does not create it"
-                )
-            }
-            Self::Entry { seq, named_by } => {
-                write!(f, "entry {seq} is missing, which entry {named_by} names")
-            }
-            Self::Offers { decision, missing } => {
-                write!(f, "offers are missing ({missing}) that the decision of entry {decision} made")
-            }
-            Self::Step { task, generation, number, named_by } => write!(
-                f,
-                "step {number} of task {task} (generation {generation}) is missing, which was taken before entry {named_by}"
-            ),
-        }
-    }
 }
 
 /// What is missing among the entries of one run, all of which are given, in order. What was lost at the very end

@@ -37,17 +37,14 @@ macro_rules! settings {
         $(#[$($about:tt)*])*
         $vis:vis const struct $name:ident { $($fields:tt)* }
     ) => {
-        $crate::settings!(@type [$(#[$($about)*])*] [$vis] $name { $($fields)* });
+        $crate::settings! {
+            $(#[$($about)*])*
+            $vis struct $name { $($fields)* }
+        }
 
         impl $name {
             /// What holds where nothing is said.
             $vis const USUAL: Self = $crate::settings!(@values { $($fields)* });
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self::USUAL
-            }
         }
     };
     (

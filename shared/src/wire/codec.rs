@@ -1,6 +1,5 @@
 //! MessagePack by default, JSON accepted everywhere. Size and depth are checked before anything is built.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::de::{DeserializeOwned, Error as _};
@@ -33,9 +32,11 @@ pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
     Deserialize,
     strum::EnumMessage,
     strum::VariantArray,
+    strum::Display,
 )]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Encoding {
     /// MessagePack with field names, human-readable forms.
     #[default]
@@ -66,15 +67,6 @@ impl Encoding {
                 _ => Self::MessagePack,
             },
         }
-    }
-}
-
-impl fmt::Display for Encoding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::MessagePack => "message_pack",
-            Self::Json => "json",
-        })
     }
 }
 

@@ -28,7 +28,7 @@ impl Record {
         self.seq += 1;
         let entry = Entry { seq: Seq(self.seq), at: Millis(self.seq), run: RUN, event };
         let before = self.state.clone();
-        apply(&mut self.state, &entry)?;
+        apply(&mut self.state, &entry).map_err(cause)?;
         let after = self.state.clone();
         if let Some(before) = before {
             check_all(&before, &entry, self.state.as_ref().unwrap()).unwrap();
@@ -67,6 +67,10 @@ impl Record {
     fn status(&self, task: &TaskId) -> TaskStatus {
         self.state().tasks[task].status
     }
+}
+
+fn cause(error: ApplyError) -> ApplyError {
+    if let ApplyError::Event { cause, .. } = error { *cause } else { error }
 }
 
 fn offered(task: TaskId, generation: u32) -> TaskOffered {
@@ -241,22 +245,15 @@ fn what_cannot_follow_is_named() {
         Err(ApplyError::NoOutcome { task: leaf("1-1"), generation: Generation(1), seq: outcome })
     );
     assert!(matches!(planned().offer(leaf("1-2"), 1), Err(ApplyError::OfferWithoutDecision { .. })));
-    assert!(matches!(
-        planned().decide(Vec::new(), vec![created(1)], 0),
-        Err(ApplyError::CreatedTwice { .. })
-    ));
+    let twice = planned().decide(Vec::new(), vec![created(1)], 0);
+    assert!(matches!(twice, Err(ApplyError::CreatedTwice { .. })));
     assert!(matches!(start(&mut planned(), leaf("1"), 1), Err(ApplyError::UnknownTask { .. })));
     assert!(matches!(start(&mut planned(), leaf("2"), 1), Err(ApplyError::WrongGeneration { .. })));
     assert!(matches!(start(&mut planned(), leaf("1-1"), 0), Err(ApplyError::WrongAttempt { .. })));
     let blocked = RunEvent::TaskBlocked(TaskBlocked { task: "1-1".parse().unwrap(), reason: String::new() });
-    assert_eq!(
-        planned().decide(Vec::new(), vec![blocked], 0),
-        Err(ApplyError::IllegalTransition {
-            task: leaf("1-1"),
-            from: TaskStatus::Queued,
-            to: TaskStatus::Blocked
-        })
-    );
+    let (task, from, to) = (leaf("1-1"), TaskStatus::Queued, TaskStatus::Blocked);
+    let refused = planned().decide(Vec::new(), vec![blocked], 0);
+    assert_eq!(refused, Err(ApplyError::IllegalTransition { task, from, to }));
     let mut record = planned();
     record.decide(Vec::new(), Vec::new(), 2).unwrap();
     assert!(matches!(

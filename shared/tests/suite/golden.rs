@@ -53,7 +53,7 @@ fn there_is_an_example_of_every_kind_and_every_run_event() {
         _ => None,
     });
     let names: BTreeSet<&str> = decided.flatten().map(|event| event.name()).collect();
-    assert_eq!(names, RunEvent::NAMES.iter().copied().collect::<BTreeSet<_>>());
+    assert_eq!(names, <RunEvent as strum::VariantNames>::VARIANTS.iter().copied().collect::<BTreeSet<_>>());
 }
 
 fn published() -> serde_json::Value {

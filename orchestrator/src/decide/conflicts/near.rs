@@ -35,7 +35,8 @@ pub(in crate::decide) fn look(decision: &mut DecisionBuilder<'_>) -> bool {
     let mut pairs =
         decision.reader().near(&found::track_record(run, decision.reader()), &asked(run), tolerance(run));
     pairs.truncate(usize::try_from(open).unwrap_or(usize::MAX));
-    let Some(first) = (!pairs.is_empty()).then(|| next_id(run)) else { return false };
+    let last = run.conflicts.found.last_key_value().map_or(0, |(id, _)| *id);
+    let Some(first) = pairs.first().map(|_| last.saturating_add(1)) else { return false };
     let until = until(run, now);
     let numbered: Vec<(u32, Near)> = (first..).zip(pairs).collect();
     for (id, Near { one, other }) in &numbered {
@@ -77,10 +78,6 @@ fn asked(run: &RunState) -> Vec<Near> {
         [] | [_] | [_, _, _, ..] => None,
     };
     before.filter_map(pair).collect()
-}
-
-fn next_id(run: &RunState) -> u32 {
-    run.conflicts.found.last_key_value().map_or(0, |(id, _)| *id).saturating_add(1)
 }
 
 fn goal(pairs: &[(u32, Near)]) -> String {

@@ -34,7 +34,7 @@ fn of_task(
     task: &TaskIndex,
     goal: &str,
 ) -> Result<(), String> {
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     check_all(run, task, goal)?;
     if guards::hold_edit(decision, request)? {
         return Ok(());
@@ -154,7 +154,7 @@ fn of_run(decision: &mut DecisionBuilder<'_>, request: &Request, goal: &str) -> 
     let reason = asked_by(request);
     stop_review(decision, &reason);
     decision.emit(GoalEdited { task: None, goal: goal.to_owned(), reason: reason.clone() });
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     let why = format!("the goal of the run was changed: {reason}");
     match run.phase {
         Phase::Planning => reopen(decision, &TaskId::Plan, &why, false),

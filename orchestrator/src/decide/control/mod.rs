@@ -130,7 +130,7 @@ fn carry_out(decision: &mut DecisionBuilder<'_>, request: &Request) -> Result<()
 /// Whether somebody may ask this of a run in which not everybody has a say: what is approved is what is done in the end, so
 /// whoever may not approve changes nothing of it either. To stop it, and to let it go on, is everybody's.
 fn may_ask(decision: &DecisionBuilder<'_>, request: &Request) -> Result<(), String> {
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     if changes_plan(&request.action) {
         guards::check_free(run)?;
     }

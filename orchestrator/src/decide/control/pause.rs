@@ -18,7 +18,7 @@ use super::asked_by;
 
 /// Offers nothing more, and has what is in work put down.
 pub(in crate::decide) fn pause(decision: &mut DecisionBuilder<'_>, request: &Request) -> Result<(), String> {
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     if run.control.paused.is_some() {
         return Err("it is paused already: `muster resume` lets it go on".to_owned());
     }
@@ -38,7 +38,7 @@ pub(in crate::decide) fn resume(
     request: &Request,
     deadline_ms: Option<u64>,
 ) -> Result<(), String> {
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     if run.control.paused.is_none() {
         return Err("it is not paused".to_owned());
     }

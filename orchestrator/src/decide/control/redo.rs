@@ -20,7 +20,7 @@ pub(in crate::decide) fn redo(
     if task.is_member() {
         return groups::redo(decision, request, task);
     }
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     let plan = plan_of(run)?;
     if !plan.tasks.contains_key(task) {
         return Err(unknown_task(plan, task));

@@ -19,7 +19,7 @@ pub(in crate::decide) fn skip(
     if task.is_member() {
         return groups::skip(decision, request, task);
     }
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     let leaves = skippable(run, plan_of(run)?, task)?;
     let reason = asked_by(request);
     for leaf in leaves {
@@ -39,8 +39,10 @@ fn skippable(run: &RunState, plan: &Plan, task: &TaskIndex) -> Result<Vec<TaskIn
     }
     let statuses = run.statuses();
     let status = |leaf: &TaskIndex| statuses.get(leaf).copied().unwrap_or(TaskStatus::Created);
-    let leaves: Vec<TaskIndex> =
-        plan.leaves_of(task).filter(|leaf| can_be_left_out(status(leaf))).cloned().collect();
+    let is_open = |leaf: &&TaskIndex| {
+        !matches!(status(leaf), TaskStatus::Completed | TaskStatus::Skipped | TaskStatus::Split)
+    };
+    let leaves: Vec<TaskIndex> = plan.leaves_of(task).filter(is_open).cloned().collect();
     if !leaves.is_empty() {
         return Ok(leaves);
     }
@@ -48,8 +50,4 @@ fn skippable(run: &RunState, plan: &Plan, task: &TaskIndex) -> Result<Vec<TaskIn
         return Err(format!("{task} is left out already"));
     }
     Err(format!("{task} has ended with a result, which is kept; `muster redo` has it done again"))
-}
-
-const fn can_be_left_out(status: TaskStatus) -> bool {
-    !matches!(status, TaskStatus::Completed | TaskStatus::Skipped | TaskStatus::Split)
 }

@@ -264,7 +264,7 @@ pub(super) fn skip(
     request: &Request,
     member: &TaskIndex,
 ) -> Result<(), String> {
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     let id = known(run, member)?;
     if run.tasks.get(&id).is_some_and(|state| state.status.is_ended()) {
         return Err(format!("{member} has ended: what it gave is counted with its task"));
@@ -281,7 +281,7 @@ pub(super) fn redo(
     request: &Request,
     member: &TaskIndex,
 ) -> Result<(), String> {
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     let id = known(run, member)?;
     if !run.tasks.get(&id).is_some_and(TaskState::was_begun) {
         return Err(format!("{member} has not begun: there is nothing to do again"));

@@ -93,11 +93,7 @@ fn see_to(
             let peers = matching::capable(&query.needs, &roles, specialists);
             let mut words = in_words(&query.needs, &peers);
             if peers.is_empty() {
-                let online = decision.capacity().keys().filter_map(|queue| match queue {
-                    Queue::Role(role) => Some(role.clone()),
-                    Queue::Agent(_) => None,
-                });
-                let online: Vec<Role> = online.collect();
+                let online: Vec<Role> = decision.capacity().keys().filter_map(Queue::role).cloned().collect();
                 let advertised = matching::advertised(&online, specialists).join("\n- ");
                 words.push_str(&format!(" These capabilities are advertised:\n- {advertised}"));
             }

@@ -40,7 +40,7 @@ pub(in crate::decide) fn set(
     request: &Request,
     (key, value, version): (&str, &Value, u32),
 ) -> Result<(), String> {
-    let Some(run) = decision.open() else { return Ok(()) };
+    let run = decision.require_open()?;
     let version = run.peers.check_write(&run.limits.context, key, value, version)?;
     let name = questions::author(request);
     let by = ContextAuthor::Person(name.to_owned());

@@ -49,7 +49,8 @@ impl StepWork<'_> {
         let critical = step.critical && step.fallback.is_empty();
         let mut items: Vec<Option<String>> =
             items.map_or_else(|| vec![None], |items| items.into_iter().map(Some).collect());
-        let Arrangement { items: most, batch } = self.arrangement(step, items.len());
+        let Arrangement { items: most, batch } =
+            self.layout.arrange(step, items.len(), self.plan.tasks.len(), self.to_come(step));
         let (note, left_out) = self.left_out(&items, most);
         items.truncate(most);
         self.insert(place.clone(), holder(&title));
@@ -64,11 +65,6 @@ impl StepWork<'_> {
             tasks.push(index);
         }
         self.settle(step, StepOutcome::Placed { tasks, fallback: Vec::new(), note, left_out });
-    }
-
-    /// How the items of a step are laid out.
-    fn arrangement(&self, step: &BlueprintStep, items: usize) -> Arrangement {
-        self.layout.arrange(step, items, self.plan.tasks.len(), self.to_come(step))
     }
 
     /// What is said of the items that there is no room for, and how many they are.

@@ -45,53 +45,49 @@ pub enum ApplyError {
         /// What happened.
         event: &'static str,
     },
-    /// An event that does not belong to what the run is busy with.
-    #[error("{event} cannot happen while the run is {phase:?}")]
-    WrongPhase {
+    /// An event that cannot follow, with the reason.
+    #[error("{event}: {cause}")]
+    Event {
         /// What happened.
         event: &'static str,
+        /// Why it cannot follow.
+        cause: Box<Self>,
+    },
+    /// An event that does not belong to what the run is busy with.
+    #[error("cannot happen while the run is {phase:?}")]
+    WrongPhase {
         /// What the run was busy with.
         phase: Phase,
     },
     /// A conflict that is not there, or is not being settled, or has another number.
-    #[error("{event} is about conflict {id}, which is not the one that is due")]
+    #[error("conflict {id} is not the one that is due")]
     NoSuchConflict {
         /// The conflict.
         id: u32,
-        /// What happened.
-        event: &'static str,
     },
     /// A question to guards that is not the one that is due, or about what is not there.
-    #[error("{event} is about question {number} to guards, which is not the one that is due")]
+    #[error("question {number} to guards is not the one that is due")]
     NotAsked {
         /// Which question.
         number: u32,
-        /// What happened.
-        event: &'static str,
     },
     /// An auction that is not there, or is over.
-    #[error("{event} is about an auction of task {task}, which is not the one that is due")]
+    #[error("the auction of task {task} is not the one that is due")]
     NoSuchAuction {
         /// The task.
         task: TaskIndex,
-        /// What happened.
-        event: &'static str,
     },
     /// A run that was not begun for a task of this one, or whose end is known.
-    #[error("{event} is about run {child}, which run {run} does not wait for")]
+    #[error("run {run} does not wait for run {child}")]
     NoSuchChild {
         /// The run.
         run: RunId,
         /// The other run.
         child: RunId,
-        /// What happened.
-        event: &'static str,
     },
     /// A pause of a run that is paused, or the end of one that is not.
-    #[error("{event} cannot happen while the run is {}paused", if *paused { "" } else { "not " })]
+    #[error("cannot happen while the run is {}paused", if *paused { "" } else { "not " })]
     WrongPause {
-        /// What happened.
-        event: &'static str,
         /// Whether the run was paused.
         paused: bool,
     },
@@ -106,12 +102,10 @@ pub enum ApplyError {
         to: TaskStatus,
     },
     /// A task that is not in the plan, was never offered, or is not a leaf.
-    #[error("there is no task {task} that {event} could be about")]
+    #[error("task {task} is not in the plan, was never offered, or is not a leaf")]
     UnknownTask {
         /// The task.
         task: TaskId,
-        /// What was said of it.
-        event: &'static str,
     },
     /// An event about another generation than the newest.
     #[error("task {task} is at generation {wanted}, not {found}")]
@@ -134,14 +128,12 @@ pub enum ApplyError {
         found: Attempt,
     },
     /// A question that is not there, was there before, or has ended.
-    #[error("{event} cannot be about question {id} of run {run}")]
+    #[error("cannot be about question {id} of run {run}")]
     WrongQuestion {
         /// The run.
         run: RunId,
         /// The question.
         id: QuestionId,
-        /// What was said of it.
-        event: &'static str,
     },
     /// What a task told others has another number than the next.
     #[error("what is told next in run {run} has the number {wanted}, not {found}")]
@@ -164,12 +156,10 @@ pub enum ApplyError {
         found: u32,
     },
     /// A task that does not wait as the event has it.
-    #[error("{event} cannot be about task {task}, which does not wait for that")]
+    #[error("task {task} does not wait for that")]
     NotWaiting {
         /// The task.
         task: TaskId,
-        /// What was said of it.
-        event: &'static str,
     },
     /// No outcome of the task waits at the place named.
     #[error("no outcome of task {task} generation {generation} waits at position {seq}")]

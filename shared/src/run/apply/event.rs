@@ -53,7 +53,8 @@ pub fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> ApplyR
     if state.status.is_ended() {
         return Err(ApplyError::RunEnded { run: state.id, event: event.name() });
     }
-    event.fold(state, now)?;
+    let named = |cause| ApplyError::Event { event: event.name(), cause: Box::new(cause) };
+    event.fold(state, now).map_err(named)?;
     groups::close_ended(state);
     derive_parents(state);
     Ok(())

@@ -56,7 +56,11 @@ fn check(state: &RunState, offer: &TaskOffered) -> ApplyResult {
         TaskId::DraftReview(number) => state.drafts.open().is_some_and(|(open, _)| open == *number),
         TaskId::Plan | TaskId::Refine(_) | TaskId::Write => true,
     };
-    if known { Ok(()) } else { Err(ApplyError::UnknownTask { task: offer.task.clone(), event: EVENT }) }
+    if known {
+        return Ok(());
+    }
+    let cause = Box::new(ApplyError::UnknownTask { task: offer.task.clone() });
+    Err(ApplyError::Event { event: EVENT, cause })
 }
 
 /// Whether it is the turn of this generation of the task.

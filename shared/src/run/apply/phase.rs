@@ -14,12 +14,8 @@ const CHANGED: &str = "what the report is made of changed";
 ///
 /// # Errors
 /// When the run is busy with another.
-pub(in crate::run) fn require(run: &RunState, allowed: &[Phase], event: &'static str) -> ApplyResult {
-    if allowed.contains(&run.phase) {
-        Ok(())
-    } else {
-        Err(ApplyError::WrongPhase { event, phase: run.phase })
-    }
+pub(in crate::run) fn require(run: &RunState, allowed: &[Phase]) -> ApplyResult {
+    if allowed.contains(&run.phase) { Ok(()) } else { Err(ApplyError::WrongPhase { phase: run.phase }) }
 }
 
 /// What the report is made of changes: there is no draft any more, and nothing of it to review.

@@ -43,11 +43,10 @@ pub(in crate::run) fn change_plan(state: &mut RunState, plan: &Plan) -> ApplyRes
 /// When the task is not new, or nobody could do it.
 pub(in crate::run) fn add_task<'a>(
     state: &'a mut RunState,
-    event: &'static str,
     task: &TaskIndex,
     plan: &Plan,
 ) -> ApplyResult<&'a mut TaskState> {
-    let unknown = || ApplyError::UnknownTask { task: TaskId::Leaf(task.clone()), event };
+    let unknown = || ApplyError::UnknownTask { task: TaskId::Leaf(task.clone()) };
     let is_new = state.plan.as_ref().is_some_and(|plan| !plan.tasks.contains_key(task));
     if !is_new || !plan.is_leaf(task) {
         return Err(unknown());

@@ -36,21 +36,20 @@ pub(in crate::run) struct GenerationEnd<'a> {
 /// When it is not the newest, cannot go over to that state, or no such outcome is there.
 pub(in crate::run) fn end_generation<'a>(
     state: &'a mut RunState,
-    event: &'static str,
     end: &GenerationEnd<'_>,
 ) -> ApplyResult<&'a mut TaskState> {
     let GenerationEnd { task, generation, to, now, .. } = *end;
-    at_generation(state, task, generation, event)?;
+    at_generation(state, task, generation)?;
     let outcome = end.outcome.map(|seq| take_end(state, end, seq)).transpose()?;
     let (author, outcome) = outcome.unzip();
-    let found = at_generation(state, task, generation, event)?;
+    let found = at_generation(state, task, generation)?;
     let (held_by, deadline) = (found.agent.clone(), found.deadline);
     if let Some(agent) = author.as_ref().or(held_by.as_ref()) {
         let is_late = deadline.is_some_and(|deadline| deadline < now);
         count_end(state, agent, (to, is_late), outcome.as_deref());
     }
     trials::note_end(state, task, (to, now), outcome.as_deref());
-    let found = at_generation(state, task, generation, event)?;
+    let found = at_generation(state, task, generation)?;
     move_to(found, task, to)?;
     found.agent = None;
     if author.is_some() {
@@ -84,13 +83,9 @@ pub(in crate::run) fn count_in_a_row(state: &mut RunState, task: &TaskId, well: 
 ///
 /// # Errors
 /// When it does not wait.
-pub(in crate::run) fn waiting<'a>(
-    state: &'a mut RunState,
-    task: &TaskId,
-    event: &'static str,
-) -> ApplyResult<&'a mut Waiting> {
+pub(in crate::run) fn waiting<'a>(state: &'a mut RunState, task: &TaskId) -> ApplyResult<&'a mut Waiting> {
     let found = state.tasks.get_mut(task).and_then(|found| found.waiting.as_mut());
-    found.ok_or_else(|| ApplyError::NotWaiting { task: task.clone(), event })
+    found.ok_or_else(|| ApplyError::NotWaiting { task: task.clone() })
 }
 
 /// Counts how a task ended with an agent. One that did not say was still at it when its time was up; what was called
@@ -129,12 +124,11 @@ fn count_end(
 
 pub(in crate::run) fn end_without_outcome<'a>(
     state: &'a mut RunState,
-    event: &'static str,
     task: &TaskId,
     to: TaskStatus,
     reason: &str,
 ) -> ApplyResult<&'a mut TaskState> {
-    let found = executable(state, task, event)?;
+    let found = executable(state, task)?;
     move_to(found, task, to)?;
     found.agent = None;
     found.answered = None;
@@ -147,9 +141,8 @@ pub(in crate::run) fn at_generation<'a>(
     state: &'a mut RunState,
     task: &TaskId,
     generation: Generation,
-    event: &'static str,
 ) -> ApplyResult<&'a mut TaskState> {
-    let found = executable(state, task, event)?;
+    let found = executable(state, task)?;
     if found.generation == generation {
         Ok(found)
     } else {
@@ -160,9 +153,8 @@ pub(in crate::run) fn at_generation<'a>(
 pub(in crate::run) fn executable<'a>(
     state: &'a mut RunState,
     task: &TaskId,
-    event: &'static str,
 ) -> ApplyResult<&'a mut TaskState> {
-    let unknown = || ApplyError::UnknownTask { task: task.clone(), event };
+    let unknown = || ApplyError::UnknownTask { task: task.clone() };
     if let TaskId::Leaf(index) = task
         && !state.plan.as_ref().is_some_and(|plan| plan.is_leaf(&index.planned()))
     {

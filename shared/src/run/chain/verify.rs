@@ -1,7 +1,6 @@
 //! Whether a run's entries fit its hash chain, and which is the first that does not. Pure.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::fmt;
 
 use serde::Serialize;
 
@@ -60,54 +59,73 @@ pub struct Misfit {
 }
 
 /// What does not fit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum ChainFault {
     /// It does not come after the entry before it.
+    #[error("it stands behind entry {after}")]
     OutOfOrder {
         /// The entry before it.
         after: Seq,
     },
     /// Its bytes, its subject or its place are not those that were hashed.
+    #[error("its bytes, its subject or its place are not what they were when it was decided upon")]
     Changed,
     /// The same of one of the entries from this one on: the link names only some of very many.
+    #[error(
+        "of the entries from {first} to it at least one was changed, taken out or put in; the link names only some"
+    )]
     ChangedSince {
         /// The first of them.
         first: Seq,
     },
     /// The link names it, and it is not there.
+    #[error("it is not there")]
     Missing,
     /// It stands among entries that the link covers, and the link does not name it.
+    #[error("it was not there when the entries after it were decided upon")]
     Unnamed,
     /// Offers of the decision are not there.
+    #[error("offers of this decision are not there ({missing})")]
     OffersMissing {
         /// How many.
         missing: u64,
     },
     /// A decision, or an offer that no decision announces, without a link.
+    #[error("it has no link, as every decision of this run has")]
     NoLink,
     /// Nobody vouches for its link: somebody does for one before it, or the fleet has keys.
+    #[error("nobody vouches for it: its link bears no seal")]
     NoSeal,
     /// The seal of its link does not hold.
+    #[error("the seal of its link does not hold: {why}")]
     WrongSeal {
         /// Why.
         why: String,
     },
     /// An order that it took is not as it was signed.
+    #[error("an order that it took is not as it was signed: {why}")]
     WrongOrder {
         /// Why.
         why: String,
     },
     /// What stands in its header is no link.
+    #[error("what stands in its header is no link: {why}")]
     Garbled {
         /// Why.
         why: String,
     },
     /// It follows a link, and there is none before it.
+    #[error("it follows a decision, and none with a link stands before it")]
     NoBeginning,
     /// It begins a chain, and there is one already.
+    #[error("it begins a chain, and there is one already")]
     SecondBeginning,
     /// It follows another link than the one before it.
+    #[error(
+        "it follows a decision with the link {follows}…, and the one before it has {before}…: one between them is \
+                 missing, or one of both was changed"
+    )]
     OtherBefore {
         /// The beginning of the hash of the link that it follows.
         follows: Mark,
@@ -115,43 +133,11 @@ pub enum ChainFault {
         before: Mark,
     },
     /// The hash of its link is not the one that comes out.
+    #[error("the hash of its link is not the one that comes out, {came}")]
     OtherHash {
         /// What comes out.
         came: Digest,
     },
-}
-
-impl fmt::Display for ChainFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OutOfOrder { after } => write!(f, "it stands behind entry {after}"),
-            Self::Changed => f.write_str(
-                "its bytes, its subject or its place are not what they were when it was decided upon",
-            ),
-            Self::ChangedSince { first } => write!(
-                f,
-                "of the entries from {first} to it at least one was changed, taken out or put in; the link names only some"
-            ),
-            Self::Missing => f.write_str("it is not there"),
-            Self::Unnamed => f.write_str("it was not there when the entries after it were decided upon"),
-            Self::OffersMissing { missing } => write!(f, "offers of this decision are not there ({missing})"),
-            Self::NoLink => f.write_str("it has no link, as every decision of this run has"),
-            Self::NoSeal => f.write_str("nobody vouches for it: its link bears no seal"),
-            Self::WrongSeal { why } => write!(f, "the seal of its link does not hold: {why}"),
-            Self::WrongOrder { why } => write!(f, "an order that it took is not as it was signed: {why}"),
-            Self::Garbled { why } => write!(f, "what stands in its header is no link: {why}"),
-            Self::NoBeginning => f.write_str("it follows a decision, and none with a link stands before it"),
-            Self::SecondBeginning => f.write_str("it begins a chain, and there is one already"),
-            Self::OtherBefore { follows, before } => write!(
-                f,
-                "it follows a decision with the link {follows}…, and the one before it has {before}…: one between them is \
-                 missing, or one of both was changed"
-            ),
-            Self::OtherHash { came } => {
-                write!(f, "the hash of its link is not the one that comes out, {came}")
-            }
-        }
-    }
 }
 
 /// Goes through all entries of a run, in order, and computes each link again. Every decision must have one.

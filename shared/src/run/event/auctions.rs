@@ -35,10 +35,10 @@ impl Payload for AuctionOpened {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
-        require(run, &[Phase::Executing], Self::NAME)?;
+        require(run, &[Phase::Executing])?;
         let (number, closes) = (self.number, self.closes);
         let auction = Auction { number, opened_at: now, closes, bids: Vec::new(), award: None };
-        let found = executable(run, &self.task.to_task_id(), Self::NAME)?;
+        let found = executable(run, &self.task.to_task_id())?;
         found.auction = Some(Box::new(auction));
         Ok(())
     }
@@ -73,7 +73,7 @@ impl Payload for TaskAwarded {
 
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let found = auction(run, &self.task).filter(|auction| auction.number == self.number);
-        let found = found.ok_or_else(|| none_of(&self.task, Self::NAME))?;
+        let found = found.ok_or_else(|| ApplyError::NoSuchAuction { task: self.task.clone() })?;
         found.bids.clone_from(&self.bids);
         let (to, reasons) = (self.to.clone(), self.reasons.clone());
         found.award = Some(Award { to, at: now, reasons, kept: None });
@@ -115,15 +115,11 @@ impl Payload for BidHeld {
         }
         let award = auction(run, &self.task).and_then(|auction| auction.award.as_mut());
         let award = award.filter(|award| award.to.as_ref() == Some(&self.agent));
-        award.ok_or_else(|| none_of(&self.task, Self::NAME))?.kept = Some(self.kept);
+        award.ok_or_else(|| ApplyError::NoSuchAuction { task: self.task.clone() })?.kept = Some(self.kept);
         Ok(())
     }
 }
 
 fn auction<'a>(run: &'a mut RunState, task: &TaskIndex) -> Option<&'a mut Auction> {
     run.planned_mut(task)?.auction.as_deref_mut()
-}
-
-fn none_of(task: &TaskIndex, event: &'static str) -> ApplyError {
-    ApplyError::NoSuchAuction { task: task.clone(), event }
 }

@@ -61,7 +61,7 @@ impl Payload for RunForked {
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         if !Inherited::fits(run) {
-            return Err(ApplyError::WrongPhase { event: Self::NAME, phase: run.phase });
+            return Err(ApplyError::WrongPhase { phase: run.phase });
         }
         self.state.give_to(run, self.from);
         Ok(())
@@ -86,7 +86,7 @@ impl Payload for LessonsRecalled {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Planning], Self::NAME)?;
+        require(run, &[Phase::Planning])?;
         run.planning.lessons.clone_from(&self.lessons);
         Ok(())
     }

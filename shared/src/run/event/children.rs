@@ -38,7 +38,7 @@ impl Payload for ChildBegun {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
-        waiting(run, &self.task, Self::NAME)?.for_run = Some(self.run);
+        waiting(run, &self.task)?.for_run = Some(self.run);
         let (task, generation, goal) = (self.task.clone(), self.generation, self.goal.clone());
         run.children.insert(self.run, Child { task, generation, goal, asked_at: now, end: None });
         Ok(())
@@ -59,7 +59,7 @@ impl Payload for ChildAsked {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
-        open(run, self.run, Self::NAME)?.asked_at = now;
+        open(run, self.run)?.asked_at = now;
         Ok(())
     }
 }
@@ -86,15 +86,15 @@ impl Payload for ChildEnded {
 
     /// What it used was used by this run.
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        open(run, self.run, Self::NAME)?.end = Some(self.end.clone());
+        open(run, self.run)?.end = Some(self.end.clone());
         run.spending.used += self.end.usage;
         Ok(())
     }
 }
 
 /// A child whose end is not known.
-fn open<'a>(run: &'a mut RunState, child: RunId, event: &'static str) -> ApplyResult<&'a mut Child> {
+fn open<'a>(run: &'a mut RunState, child: RunId) -> ApplyResult<&'a mut Child> {
     let id = run.id;
     let found = run.children.get_mut(&child).filter(|child| child.end.is_none());
-    found.ok_or(ApplyError::NoSuchChild { run: id, child, event })
+    found.ok_or(ApplyError::NoSuchChild { run: id, child })
 }

@@ -43,16 +43,16 @@ impl Payload for ConflictFound {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
-        require(run, &[Phase::Executing], Self::NAME)?;
+        require(run, &[Phase::Executing])?;
         if run.conflicts.found.contains_key(&self.id) {
-            let known = open(run, Self::NAME, self.id)?;
+            let known = open(run, self.id)?;
             known.sides.clone_from(&self.sides);
             known.certain |= self.certain;
             return Ok(());
         }
         let newest = run.conflicts.found.last_key_value().map_or(0, |(id, _)| *id);
         if self.id != newest.saturating_add(1) {
-            return Err(ApplyError::NoSuchConflict { id: self.id, event: Self::NAME });
+            return Err(ApplyError::NoSuchConflict { id: self.id });
         }
         run.conflicts.found.insert(self.id, self.begun(now));
         Ok(())
@@ -106,10 +106,10 @@ impl Payload for ConflictExamined {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        open(run, Self::NAME, self.id)?.steps.extend(self.step);
+        open(run, self.id)?.steps.extend(self.step);
         for (number, settling) in &self.tasks {
             if run.conflicts.settling.insert(*number, settling.clone()).is_some() {
-                return Err(ApplyError::NoSuchConflict { id: self.id, event: Self::NAME });
+                return Err(ApplyError::NoSuchConflict { id: self.id });
             }
             run.tasks.insert(TaskId::Settle(*number), TaskState::default());
         }
@@ -150,9 +150,9 @@ impl Payload for VerificationAdded {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        open(run, Self::NAME, self.id)?;
-        add_task(run, Self::NAME, &self.task, &self.plan)?;
-        let conflict = open(run, Self::NAME, self.id)?;
+        open(run, self.id)?;
+        add_task(run, &self.task, &self.plan)?;
+        let conflict = open(run, self.id)?;
         conflict.steps.insert(ConflictStep::Verify);
         conflict.verified_by = Some(self.task.clone());
         Ok(())
@@ -178,14 +178,14 @@ impl Payload for ConflictResolved {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        let conflict = open(run, Self::NAME, self.id)?;
+        let conflict = open(run, self.id)?;
         conflict.end = Some(self.end.clone());
         conflict.redone.clone_from(&self.redone);
         Ok(())
     }
 }
 
-fn open<'a>(run: &'a mut RunState, event: &'static str, id: u32) -> ApplyResult<&'a mut ConflictState> {
+fn open<'a>(run: &'a mut RunState, id: u32) -> ApplyResult<&'a mut ConflictState> {
     let found = run.conflicts.found.get_mut(&id).filter(|conflict| conflict.is_open());
-    found.ok_or(ApplyError::NoSuchConflict { id, event })
+    found.ok_or(ApplyError::NoSuchConflict { id })
 }

@@ -28,7 +28,7 @@ impl Payload for RunPaused {
 
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         if run.control.paused.is_some() {
-            return Err(ApplyError::WrongPause { event: Self::NAME, paused: true });
+            return Err(ApplyError::WrongPause { paused: true });
         }
         run.control.paused = Some(Paused { since: now, reason: self.reason.clone() });
         Ok(())
@@ -54,7 +54,7 @@ impl Payload for RunResumed {
     /// The time of the pause is not counted against reviews of drafts and missing roles.
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let Some(paused) = run.control.paused.take() else {
-            return Err(ApplyError::WrongPause { event: Self::NAME, paused: false });
+            return Err(ApplyError::WrongPause { paused: false });
         };
         let pause = now.since(paused.since);
         for review in run.drafts.reviews.iter_mut().filter(|review| review.end.is_none()) {
@@ -100,7 +100,7 @@ impl Payload for GoalEdited {
             return Ok(());
         };
         let planned = run.plan.as_mut().and_then(|plan| plan.tasks.get_mut(index));
-        let unknown = || ApplyError::UnknownTask { task: index.to_task_id(), event: Self::NAME };
+        let unknown = || ApplyError::UnknownTask { task: index.to_task_id() };
         planned.ok_or_else(unknown)?.goal.clone_from(&self.goal);
         Ok(())
     }

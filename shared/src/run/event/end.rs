@@ -34,7 +34,7 @@ impl Payload for RunCompleted {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
-        require(run, &[Phase::Writing], Self::NAME)?;
+        require(run, &[Phase::Writing])?;
         run.report = Some(self.report.clone());
         end(run, RunStatus::Completed, "the run was completed without it", now);
         Ok(())

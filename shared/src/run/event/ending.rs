@@ -45,7 +45,7 @@ impl Payload for TaskCompleted {
             outcome: Some(self.outcome),
             now,
         };
-        end_generation(run, Self::NAME, &end)?;
+        end_generation(run, &end)?;
         run.responses.model_failures = 0;
         count_in_a_row(run, &self.task, true);
         Ok(())
@@ -87,7 +87,7 @@ impl Payload for TaskRetried {
             outcome: self.outcome,
             now,
         };
-        let found = end_generation(run, Self::NAME, &end)?;
+        let found = end_generation(run, &end)?;
         found.continues = first.filter(|_| self.keeps_steps);
         found.note_failure(&self.reason);
         Ok(())
@@ -129,7 +129,7 @@ impl Payload for TaskFailed {
         if self.task.as_leaf().is_none() && self.generation == Generation(0) {
             run.tasks.entry(self.task.clone()).or_default();
         }
-        let found = end_generation(run, Self::NAME, &end)?;
+        let found = end_generation(run, &end)?;
         found.note_failure(&self.reason);
         count_in_a_row(run, &self.task, false);
         Ok(())
@@ -166,7 +166,7 @@ impl Payload for TaskQuarantined {
             outcome: None,
             now,
         };
-        end_generation(run, Self::NAME, &end)?.reasons.push(self.evidence.reason.clone());
+        end_generation(run, &end)?.reasons.push(self.evidence.reason.clone());
         count_in_a_row(run, &self.task, false);
         Ok(())
     }
@@ -200,7 +200,7 @@ impl Payload for TaskBlocked {
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let task = self.task.to_task_id();
-        end_without_outcome(run, Self::NAME, &task, TaskStatus::Blocked, &self.reason).map(drop)
+        end_without_outcome(run, &task, TaskStatus::Blocked, &self.reason).map(drop)
     }
 }
 
@@ -224,7 +224,7 @@ impl Payload for TaskAborted {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        end_without_outcome(run, Self::NAME, &self.task, TaskStatus::Aborted, &self.reason).map(drop)
+        end_without_outcome(run, &self.task, TaskStatus::Aborted, &self.reason).map(drop)
     }
 }
 
@@ -255,7 +255,7 @@ impl Payload for TaskSkipped {
         if self.by_person {
             run.take_approvals_back();
         }
-        let found = end_without_outcome(run, Self::NAME, &task, TaskStatus::Skipped, &self.reason)?;
+        let found = end_without_outcome(run, &task, TaskStatus::Skipped, &self.reason)?;
         found.skipped_by_person = self.by_person;
         Ok(())
     }
@@ -285,7 +285,7 @@ impl Payload for TaskReopened {
 
     /// What was being written is no longer what is to be written.
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        let found = executable(run, &self.task, Self::NAME)?;
+        let found = executable(run, &self.task)?;
         if !found.was_begun() {
             return Err(illegal(&self.task, found.status, TaskStatus::Created));
         }

@@ -47,7 +47,7 @@ impl Payload for FailureAnswered {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        let answers = &mut executable(run, &self.task, Self::NAME)?.answers;
+        let answers = &mut executable(run, &self.task)?.answers;
         let given = answers.given.entry(self.response).or_default();
         *given = given.saturating_add(1);
         answers.last = Some(self.failure);

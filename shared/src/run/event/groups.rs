@@ -41,9 +41,9 @@ impl Payload for MembersBegun {
 
     /// The task is in work, and each member a task of its own that is to be offered.
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
-        require(run, &[Phase::Executing], Self::NAME)?;
+        require(run, &[Phase::Executing])?;
         let id = self.task.to_task_id();
-        let found = executable(run, &id, Self::NAME)?;
+        let found = executable(run, &id)?;
         if found.status != TaskStatus::Created {
             return Err(illegal(&id, found.status, TaskStatus::Processing));
         }
@@ -53,7 +53,7 @@ impl Payload for MembersBegun {
         }
         found.begin_with_members(self.generation, now);
         for member in &self.members {
-            admit(run, Self::NAME, &self.task, member)?;
+            admit(run, &self.task, member)?;
         }
         let (pattern, members) = (self.pattern, self.members.clone());
         let group = Group { pattern, members, round: 0, views: Vec::new(), verdict: None };
@@ -63,10 +63,10 @@ impl Payload for MembersBegun {
 }
 
 /// A member begins anew. Its generations go on: what is about earlier ones stays closed.
-fn admit(run: &mut RunState, event: &'static str, task: &TaskIndex, member: &TaskIndex) -> ApplyResult {
+fn admit(run: &mut RunState, task: &TaskIndex, member: &TaskIndex) -> ApplyResult {
     let id = member.to_task_id();
     if !member.is_member() || !member.is_same_place(task) {
-        return Err(ApplyError::UnknownTask { task: id, event });
+        return Err(ApplyError::UnknownTask { task: id });
     }
     let found = run.tasks.entry(id).or_default();
     let (generation, attempt) = (found.generation, found.attempt);
@@ -77,12 +77,11 @@ fn admit(run: &mut RunState, event: &'static str, task: &TaskIndex, member: &Tas
 /// The group of a task that its members have in work, at this generation.
 fn in_work<'a>(
     run: &'a mut RunState,
-    event: &'static str,
     task: &TaskIndex,
     generation: Generation,
 ) -> ApplyResult<&'a mut Group> {
     let id = task.to_task_id();
-    let status = at_generation(run, &id, generation, event)?.status;
+    let status = at_generation(run, &id, generation)?.status;
     let is_in_work = run.group_in_work(task).is_some();
     let group = run.groups.get_mut(task).filter(|_| is_in_work);
     group.ok_or_else(|| illegal(&id, status, TaskStatus::Completed))
@@ -113,17 +112,17 @@ impl Payload for MembersDiscuss {
 
     /// Members that gave a result are to think again, knowing what the others found.
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        in_work(run, Self::NAME, &self.task, self.generation)?;
+        in_work(run, &self.task, self.generation)?;
         for view in &self.views {
             let id = view.member.to_task_id();
-            let found = executable(run, &id, Self::NAME)?;
+            let found = executable(run, &id)?;
             if found.status != TaskStatus::Completed {
                 return Err(illegal(&id, found.status, TaskStatus::Created));
             }
             found.status = TaskStatus::Created;
             found.failures = 0;
         }
-        let group = in_work(run, Self::NAME, &self.task, self.generation)?;
+        let group = in_work(run, &self.task, self.generation)?;
         group.round = self.round;
         group.views.clone_from(&self.views);
         Ok(())
@@ -159,12 +158,12 @@ impl Payload for MembersSettled {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        in_work(run, Self::NAME, &self.task, self.generation)?;
+        in_work(run, &self.task, self.generation)?;
         let counts = self.verdict.counts.to_task_id();
-        let outcome = executable(run, &counts, Self::NAME)?.outcome.clone();
-        let outcome = outcome.ok_or(ApplyError::UnknownTask { task: counts, event: Self::NAME })?;
+        let outcome = executable(run, &counts)?.outcome.clone();
+        let outcome = outcome.ok_or(ApplyError::UnknownTask { task: counts })?;
         let id = self.task.to_task_id();
-        let found = at_generation(run, &id, self.generation, Self::NAME)?;
+        let found = at_generation(run, &id, self.generation)?;
         move_to(found, &id, TaskStatus::Completed)?;
         found.outcome = Some(marked(&outcome, &self.verdict).into());
         count_in_a_row(run, &id, true);

@@ -118,8 +118,8 @@ pub struct Stopped {
     pub report: Report,
 }
 
-fn unknown(number: u32, event: &'static str) -> ApplyError {
-    ApplyError::NotAsked { number, event }
+fn unknown(number: u32) -> ApplyError {
+    ApplyError::NotAsked { number }
 }
 
 impl Payload for GuardsAsked {
@@ -137,7 +137,7 @@ impl Payload for GuardsAsked {
         let what = match about {
             None => {
                 let open = run.guarding.open.get_mut(number);
-                let open = open.ok_or_else(|| unknown(*number, Self::NAME))?;
+                let open = open.ok_or_else(|| unknown(*number))?;
                 (open.until, open.again) = (*until, open.again.saturating_add(1));
                 return Ok(());
             }
@@ -157,12 +157,12 @@ impl Payload for GuardsAsked {
                 });
                 match run.pending.remove(seq).filter(|_| fits) {
                     Some((key, AgentEvent::Outcome(outcome))) => Held::Outcome { seq: *seq, key, outcome },
-                    Some(_) | None => return Err(unknown(*number, Self::NAME)),
+                    Some(_) | None => return Err(unknown(*number)),
                 }
             }
         };
         if *number != run.guarding.asked.saturating_add(1) {
-            return Err(unknown(*number, Self::NAME));
+            return Err(unknown(*number));
         }
         run.guarding.asked = *number;
         run.guarding.open.insert(*number, HeldBack { hook: *hook, until: *until, again: 0, what });
@@ -194,7 +194,7 @@ impl Payload for GuardsAnswered {
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let Self { number, hook, said, product } = self;
         let held = run.guarding.open.remove(number).filter(|held| held.hook == *hook);
-        let HeldBack { what, .. } = held.ok_or_else(|| unknown(*number, Self::NAME))?;
+        let HeldBack { what, .. } = held.ok_or_else(|| unknown(*number))?;
         run.guarding.note(*hook, said.allowed, &said.verdicts);
         if let (Hook::BeforeReport, Some(why), Some(report)) = (hook, said.refused(), what.report()) {
             run.guarding.reports_refused = run.guarding.reports_refused.saturating_add(1);

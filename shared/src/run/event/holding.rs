@@ -46,7 +46,7 @@ impl Payload for TaskStarted {
 
     /// Only now is it certain how far the one before it came.
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        let task = at_generation(run, &self.task, self.generation, Self::NAME)?;
+        let task = at_generation(run, &self.task, self.generation)?;
         move_to(task, &self.task, TaskStatus::Processing)?;
         if self.attempt <= task.attempt {
             let (last, found) = (task.attempt, self.attempt);
@@ -98,7 +98,7 @@ impl Payload for TaskOrphaned {
 
     /// The task waits for another, which goes on after the last step.
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
-        let task = back_in_queue(run, Self::NAME, &self.task, self.generation, self.attempt, now)?;
+        let task = back_in_queue(run, &self.task, self.generation, self.attempt, now)?;
         note_step(task, self.last_step);
         let (agent, attempt, step) = (self.agent.clone(), self.attempt, task.last_step);
         task.lost = Some(Lost { agent: agent.clone(), at: Lost::NOW });
@@ -131,7 +131,7 @@ impl Payload for TaskReleased {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
-        back_in_queue(run, Self::NAME, &self.task, self.generation, self.attempt, now).map(drop)
+        back_in_queue(run, &self.task, self.generation, self.attempt, now).map(drop)
     }
 }
 
@@ -139,7 +139,6 @@ impl Payload for TaskReleased {
 /// queue can be told once more.
 fn back_in_queue<'a>(
     run: &'a mut RunState,
-    event: &'static str,
     id: &TaskId,
     generation: Generation,
     attempt: Attempt,
@@ -148,7 +147,7 @@ fn back_in_queue<'a>(
     if let Some(seen) = run.seen.get_mut(id).filter(|seen| seen.generation == generation) {
         seen.agent = None;
     }
-    let task = at_generation(run, id, generation, event)?;
+    let task = at_generation(run, id, generation)?;
     if task.status != TaskStatus::Processing {
         return Err(illegal(id, task.status, TaskStatus::Queued));
     }
@@ -193,7 +192,7 @@ impl Payload for TaskTakenBack {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
-        let before = at_generation(run, &self.task, self.generation, Self::NAME)?;
+        let before = at_generation(run, &self.task, self.generation)?;
         let (agent, continues) = (before.agent.clone(), before.continues.or(Some(self.generation)));
         let end = GenerationEnd {
             task: &self.task,
@@ -202,7 +201,7 @@ impl Payload for TaskTakenBack {
             outcome: None,
             now,
         };
-        let found = end_generation(run, Self::NAME, &end)?;
+        let found = end_generation(run, &end)?;
         found.continues = continues;
         found.note_failure(&self.reason);
         if let Some(agent) = agent {
@@ -233,7 +232,7 @@ impl Payload for TaskParked {
 
     /// The next generation goes on from the steps of this one.
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        let found = at_generation(run, &self.task, self.generation, Self::NAME)?;
+        let found = at_generation(run, &self.task, self.generation)?;
         if !found.status.is_in_work() {
             return Err(illegal(&self.task, found.status, TaskStatus::Created));
         }

@@ -40,7 +40,7 @@ impl Payload for Reflected {
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let planned = run.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(&self.task));
         let found = run.planned_mut(&self.task).filter(|_| planned);
-        let unknown = || ApplyError::UnknownTask { task: self.task.to_task_id(), event: Self::NAME };
+        let unknown = || ApplyError::UnknownTask { task: self.task.to_task_id() };
         found.ok_or_else(unknown)?.reflection = Some(Box::new(self.reflection.clone()));
         Ok(())
     }
@@ -66,7 +66,7 @@ impl Payload for RefinementWanted {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Executing], Self::NAME)?;
+        require(run, &[Phase::Executing])?;
         run.refining.wanted.entry(self.number).or_default().push(self.reason.clone());
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Payload for PlanRefined {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Executing], Self::NAME)?;
+        require(run, &[Phase::Executing])?;
         change_plan(run, &self.plan)?;
         run.take_approvals_back();
         if self.by.is_some() {
@@ -146,7 +146,7 @@ impl Payload for ReplanWanted {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Executing], Self::NAME)?;
+        require(run, &[Phase::Executing])?;
         match &mut run.planning.stage {
             PlanStage::Replanning(reasons) => {
                 if reasons.len() < Self::MOST_REASONS {
@@ -158,7 +158,7 @@ impl Payload for ReplanWanted {
                 ask_again(run);
             }
             PlanStage::Improving(_) => {
-                return Err(ApplyError::WrongPhase { event: Self::NAME, phase: run.phase });
+                return Err(ApplyError::WrongPhase { phase: run.phase });
             }
         }
         Ok(())
@@ -188,7 +188,7 @@ impl Payload for Replanned {
 
     /// Wishes for changes of the old plan are of no interest any more.
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Executing], Self::NAME)?;
+        require(run, &[Phase::Executing])?;
         let (failed, ended) = (failed_plan(run), ended_leaves(run));
         let before = run.plan.iter().flat_map(Plan::leaves);
         let gone = before.filter(|(index, _)| !self.plan.tasks.contains_key(*index));
@@ -240,7 +240,7 @@ impl Payload for RunGivenUp {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Executing, Phase::Writing], Self::NAME)?;
+        require(run, &[Phase::Executing, Phase::Writing])?;
         run.report = self.report.as_deref().cloned();
         let (plans, lessons, simpler) = (self.plans.clone(), self.lessons.clone(), self.simpler.clone());
         run.planning.given_up = Some(GivenUp { plans, lessons, simpler });

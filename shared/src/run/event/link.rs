@@ -50,9 +50,7 @@ impl fmt::Debug for Digest {
 impl FromStr for Digest {
     type Err = NotHexadecimal;
     fn from_str(text: &str) -> Result<Self, NotHexadecimal> {
-        let mut bytes = [0; 32];
-        hex::decode_to_slice(text, &mut bytes).map_err(|_| NotHexadecimal(64))?;
-        Ok(Self(bytes))
+        bytes(text).map(Self)
     }
 }
 text_form!(Digest, "Digest", "^[0-9a-fA-F]{64}$", "A SHA-256, in hexadecimal");
@@ -70,9 +68,7 @@ impl fmt::Display for Mark {
 impl FromStr for Mark {
     type Err = NotHexadecimal;
     fn from_str(text: &str) -> Result<Self, NotHexadecimal> {
-        let mut bytes = [0; 4];
-        hex::decode_to_slice(text, &mut bytes).map_err(|_| NotHexadecimal(8))?;
-        Ok(Self(bytes))
+        bytes(text).map(Self)
     }
 }
 text_form!(Mark, "Mark", "^[0-9a-fA-F]{8}$", "The first four bytes of a SHA-256, in hexadecimal");
@@ -81,6 +77,11 @@ text_form!(Mark, "Mark", "^[0-9a-fA-F]{8}$", "The first four bytes of a SHA-256,
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("it is not {0} hexadecimal digits")]
 pub struct NotHexadecimal(usize);
+
+fn bytes<const N: usize>(text: &str) -> Result<[u8; N], NotHexadecimal> {
+    let mut bytes = [0; N];
+    hex::decode_to_slice(text, &mut bytes).map(|()| bytes).map_err(|_| NotHexadecimal(2 * N))
+}
 
 /// What a decision says of the record before it, and of itself: a link of the run's hash chain. It stands in the header
 /// [`Link::HEADER`] of the decision's message, as JSON, so that the message's own bytes can be hashed as they are.

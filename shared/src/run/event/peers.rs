@@ -51,7 +51,7 @@ impl Payload for InformationShared {
             |index: &&TaskIndex| run.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(*index));
         if let Some(unknown) = self.from.iter().chain(&self.to).find(|index| !known(index)) {
             let task = unknown.to_task_id();
-            return Err(ApplyError::UnknownTask { task, event: Self::NAME });
+            return Err(ApplyError::UnknownTask { task });
         }
         let wanted = run.peers.next_number();
         if self.number != wanted {

@@ -39,7 +39,7 @@ impl Payload for PlanRefused {
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         if !run.planning.is_replanning() {
             // What a blueprint gives, or a fork took over, is refused while it is carried out.
-            require(run, &[Phase::Planning, Phase::Executing], Self::NAME)?;
+            require(run, &[Phase::Planning, Phase::Executing])?;
         }
         run.planning.refused.push(self.reasons.clone());
         Ok(())
@@ -64,7 +64,7 @@ impl Payload for PlanningSkipped {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Planning], Self::NAME)?;
+        require(run, &[Phase::Planning])?;
         run.planning.skipped = Some(self.reason.clone());
         Ok(())
     }
@@ -95,7 +95,7 @@ impl Payload for PlanDrafted {
 
     /// The draft is kept until it has been improved, and the planner is asked once more.
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Planning], Self::NAME)?;
+        require(run, &[Phase::Planning])?;
         run.planning.stage = PlanStage::Improving(self.plan.clone());
         ask_again(run);
         Ok(())
@@ -129,7 +129,7 @@ impl Payload for PlanIterated {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Planning], Self::NAME)?;
+        require(run, &[Phase::Planning])?;
         let (lessons, changes) = (self.lessons.clone(), self.changes.clone());
         run.planning.iterated = Some(Iterated { lessons, changes });
         Ok(())
@@ -157,7 +157,7 @@ impl Payload for PlanAdopted {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Planning], Self::NAME)?;
+        require(run, &[Phase::Planning])?;
         run.planning.stage = PlanStage::Adopted;
         change_plan(run, &self.plan)?;
         run.phase = Phase::Executing;
@@ -185,7 +185,7 @@ impl Payload for PlanEdited {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Executing], Self::NAME)?;
+        require(run, &[Phase::Executing])?;
         run.take_approvals_back();
         change_plan(run, &self.plan)
     }
@@ -214,7 +214,7 @@ impl Payload for StepsExpanded {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Executing], Self::NAME)?;
+        require(run, &[Phase::Executing])?;
         grow_plan(run, &self.tasks);
         run.planning.expansion.extend(self.step_outcomes.clone());
         Ok(())

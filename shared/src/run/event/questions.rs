@@ -36,7 +36,7 @@ impl Payload for QuestionAsked {
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let wanted = run.questions.last_key_value().map_or(QuestionId(0), |(id, _)| *id).next();
         if self.id != wanted {
-            return Err(ApplyError::WrongQuestion { run: run.id, id: self.id, event: Self::NAME });
+            return Err(ApplyError::WrongQuestion { run: run.id, id: self.id });
         }
         let asked = QuestionState {
             about: self.about.clone(),
@@ -79,7 +79,7 @@ impl Payload for QuestionAnswered {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        end(run, Self::NAME, self.reply.question, QuestionEnd::Answered(self.reply.clone()))
+        end(run, self.reply.question, QuestionEnd::Answered(self.reply.clone()))
     }
 }
 
@@ -107,7 +107,7 @@ impl Payload for ApprovalGiven {
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let asked = run.questions.get_mut(&self.id).filter(|asked| asked.is_open());
-        let asked = asked.ok_or(ApplyError::WrongQuestion { run: run.id, id: self.id, event: Self::NAME })?;
+        let asked = asked.ok_or(ApplyError::WrongQuestion { run: run.id, id: self.id })?;
         asked.approvals.push(self.by.clone());
         Ok(())
     }
@@ -132,7 +132,7 @@ impl Payload for FeedbackGiven {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        open(run, Self::NAME, self.id)?.feedback.push(self.text.clone());
+        open(run, self.id)?.feedback.push(self.text.clone());
         Ok(())
     }
 }
@@ -155,7 +155,7 @@ impl Payload for QuestionPassedOn {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        let open = open(run, Self::NAME, self.id)?;
+        let open = open(run, self.id)?;
         open.asked_of = Some(self.to.clone());
         open.passed_on = open.passed_on.saturating_add(1);
         open.expires = self.expires;
@@ -179,22 +179,18 @@ impl Payload for QuestionWithdrawn {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        end(run, Self::NAME, self.id, QuestionEnd::Withdrawn(self.reason.clone()))
+        end(run, self.id, QuestionEnd::Withdrawn(self.reason.clone()))
     }
 }
 
 /// Time during which the whole run waited for an answer is not counted against its phase.
-fn end(run: &mut RunState, event: &'static str, id: QuestionId, end: QuestionEnd) -> ApplyResult {
-    open(run, event, id)?.end = Some(end);
+fn end(run: &mut RunState, id: QuestionId, end: QuestionEnd) -> ApplyResult {
+    open(run, id)?.end = Some(end);
     Ok(())
 }
 
-fn open<'a>(
-    run: &'a mut RunState,
-    event: &'static str,
-    id: QuestionId,
-) -> ApplyResult<&'a mut QuestionState> {
+fn open<'a>(run: &'a mut RunState, id: QuestionId) -> ApplyResult<&'a mut QuestionState> {
     let of = run.id;
     let found = run.questions.get_mut(&id).filter(|question| question.is_open());
-    found.ok_or(ApplyError::WrongQuestion { run: of, id, event })
+    found.ok_or(ApplyError::WrongQuestion { run: of, id })
 }

@@ -37,7 +37,7 @@ impl Payload for WritingBegan {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Executing], Self::NAME)?;
+        require(run, &[Phase::Executing])?;
         run.phase = Phase::Writing;
         Ok(())
     }
@@ -63,13 +63,13 @@ impl Payload for DraftReviewBegun {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Writing], Self::NAME)?;
+        require(run, &[Phase::Writing])?;
         let id = TaskId::DraftReview(self.number);
         let is_next = run.drafts.open().is_none() && self.number == run.drafts.number().saturating_add(1);
         let written = run.tasks.get(&TaskId::Write).filter(|task| task.status == TaskStatus::Completed);
         let draft =
             written.and_then(|task| task.outcome.as_deref()).and_then(Outcome::report).filter(|_| is_next);
-        let unknown = || ApplyError::UnknownTask { task: id.clone(), event: Self::NAME };
+        let unknown = || ApplyError::UnknownTask { task: id.clone() };
         run.drafts.kept = Some(Box::new(draft.cloned().ok_or_else(unknown)?));
         run.drafts.reviews.push(ReviewOfDraft { until: self.until, end: None });
         run.tasks.insert(id, TaskState::default());
@@ -101,13 +101,13 @@ impl Payload for DraftReviewed {
 
     /// What is to be written again is opened again.
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Writing], Self::NAME)?;
+        require(run, &[Phase::Writing])?;
         let (review, revise) = (self.review.clone(), self.revise);
-        end(run, Self::NAME, self.number, DraftReviewEnd::Reviewed { review, revise })?;
+        end(run, self.number, DraftReviewEnd::Reviewed { review, revise })?;
         if !self.revise {
             return Ok(());
         }
-        let unknown = || ApplyError::UnknownTask { task: TaskId::Write, event: Self::NAME };
+        let unknown = || ApplyError::UnknownTask { task: TaskId::Write };
         let task = run.tasks.get_mut(&TaskId::Write).ok_or_else(unknown)?;
         if task.status != TaskStatus::Completed {
             return Err(illegal(&TaskId::Write, task.status, TaskStatus::Created));
@@ -139,15 +139,15 @@ impl Payload for DraftReviewMissed {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        require(run, &[Phase::Writing], Self::NAME)?;
-        end(run, Self::NAME, self.number, DraftReviewEnd::Missed(self.reason.clone()))?;
+        require(run, &[Phase::Writing])?;
+        end(run, self.number, DraftReviewEnd::Missed(self.reason.clone()))?;
         close_review(run, self.number, &self.reason)
     }
 }
 
-fn end(run: &mut RunState, event: &'static str, number: u32, end: DraftReviewEnd) -> ApplyResult {
+fn end(run: &mut RunState, number: u32, end: DraftReviewEnd) -> ApplyResult {
     let is_open = run.drafts.open().is_some_and(|(open, _)| open == number);
-    let unknown = ApplyError::UnknownTask { task: TaskId::DraftReview(number), event };
+    let unknown = ApplyError::UnknownTask { task: TaskId::DraftReview(number) };
     run.drafts.reviews.last_mut().filter(|_| is_open).ok_or(unknown)?.end = Some(end);
     Ok(())
 }

@@ -6,56 +6,37 @@
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
-use super::{
-    ApprovalGiven, AuctionOpened, BidHeld, ChildAsked, ChildBegun, ChildEnded, ConflictExamined,
-    ConflictFound, ConflictResolved, ContextWritten, DeadlockEnded, DraftReviewBegun, DraftReviewMissed,
-    DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, FeedbackGiven, GoalEdited, GuardsAnswered,
-    GuardsAsked, HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss,
-    MembersSettled, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused,
-    PlanningSkipped, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted,
-    Reflected, ReplanWanted, Replanned, RequestRefused, RoleAvailabilityChanged, RunAborted, RunCompleted,
-    RunCreated, RunFailed, RunForked, RunGivenUp, RunPaused, RunResumed, ShadowAsked, StepsExpanded,
-    TaskAborted, TaskAnswered, TaskAwarded, TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed,
-    TaskOrphaned, TaskParked, TaskQuarantined, TaskReleased, TaskReopened, TaskRetried, TaskSkipped,
-    TaskStarted, TaskTakenBack, TaskWaits, TrialWithdrawn, VerificationAdded, WordsUncovered, WritingBegan,
-};
 use crate::ids::TaskId;
 use crate::run::apply::ApplyResult;
 use crate::run::state::RunState;
 use crate::time::Millis;
 
-/// Makes the enum of all kinds with their names, which stand on the wire, and hands what is asked of an event on to its payload.
+/// Makes the enum of all kinds. Its methods call those of the payload.
 macro_rules! run_events {
-    ($($(#[doc = $doc:literal])+ $kind:ident = $name:literal),+ $(,)?) => {
+    ($($(#[doc = $doc:literal])+ $kind:ident),+ $(,)?) => {
         /// A change of the run's state.
-        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantNames)]
         #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(tag = "event", rename_all = "snake_case")]
+        #[strum(serialize_all = "snake_case")]
         #[expect(clippy::large_enum_variant, reason = "the large one begins a run and comes once in it")]
         pub enum RunEvent {
-            $($(#[doc = $doc])+ $kind($kind)),+
+            $($(#[doc = $doc])+ $kind(super::$kind)),+
         }
 
         $(
-            impl $kind {
-                pub(super) const NAME: &'static str = $name;
-            }
-
-            impl From<$kind> for RunEvent {
-                fn from(payload: $kind) -> Self {
+            impl From<super::$kind> for RunEvent {
+                fn from(payload: super::$kind) -> Self {
                     Self::$kind(payload)
                 }
             }
         )+
 
         impl RunEvent {
-            /// The names of all kinds, as they stand in the record.
-            pub const NAMES: &'static [&'static str] = &[$($kind::NAME),+];
-
             /// The name of the event, as it stands in the record.
             #[must_use]
-            pub const fn name(&self) -> &'static str {
-                match self { $(Self::$kind(_) => $kind::NAME),+ }
+            pub fn name(&self) -> &'static str {
+                self.into()
             }
 
             /// The task that it is about, if it is about one.
@@ -80,155 +61,155 @@ macro_rules! run_events {
 
 run_events! {
     /// The run exists. Always the first event.
-    RunCreated = "run_created",
+    RunCreated,
     /// The run goes on from where another one stood. Comes with its creation only.
-    RunForked = "run_forked",
+    RunForked,
     /// Earlier runs with a like goal taught something. Comes with the run's creation only.
-    LessonsRecalled = "lessons_recalled",
+    LessonsRecalled,
     /// The planner's plan was refused.
-    PlanRefused = "plan_refused",
+    PlanRefused,
     /// No planner is asked: the goal is small, the person brought a plan, or wants none.
-    PlanningSkipped = "planning_skipped",
+    PlanningSkipped,
     /// The planner's plan is in order, and is to be improved from lessons of earlier runs before it is carried out.
-    PlanDrafted = "plan_drafted",
+    PlanDrafted,
     /// The plan was improved from lessons of earlier runs.
-    PlanIterated = "plan_iterated",
+    PlanIterated,
     /// There is a plan.
-    PlanAdopted = "plan_adopted",
+    PlanAdopted,
     /// It was decided of steps of the run's blueprint what becomes of them, and the plan grew by their tasks.
-    StepsExpanded = "steps_expanded",
+    StepsExpanded,
     /// An agent started a task.
-    TaskStarted = "task_started",
+    TaskStarted,
     /// The agent that had a task was lost. The task goes to another within the same generation.
-    TaskOrphaned = "task_orphaned",
+    TaskOrphaned,
     /// The agent that had a task handed it over in good order.
-    TaskReleased = "task_released",
+    TaskReleased,
     /// A task that agents kept dying of is given to nobody any more: it failed for good.
-    TaskQuarantined = "task_quarantined",
+    TaskQuarantined,
     /// How a failed try of a task is answered. What follows from it comes next.
-    FailureAnswered = "failure_answered",
+    FailureAnswered,
     /// The run had as many failures as it may have.
-    ErrorBudgetUsedUp = "error_budget_used_up",
+    ErrorBudgetUsedUp,
     /// A task ended well.
-    TaskCompleted = "task_completed",
+    TaskCompleted,
     /// A try of a task failed; it will be offered again.
-    TaskRetried = "task_retried",
+    TaskRetried,
     /// Whoever had a task wrote nothing about it for too long. It is offered to another, which goes on after the last
     /// step.
-    TaskTakenBack = "task_taken_back",
+    TaskTakenBack,
     /// A task failed for good.
-    TaskFailed = "task_failed",
+    TaskFailed,
     /// A task cannot start because one it needs gave nothing.
-    TaskBlocked = "task_blocked",
+    TaskBlocked,
     /// Several members do a task, each as a task of its own.
-    MembersBegun = "members_begun",
+    MembersBegun,
     /// The members of a task are to think again, knowing what the others found.
-    MembersDiscuss = "members_discuss",
+    MembersDiscuss,
     /// A task that members did ended with the result of one of them.
-    MembersSettled = "members_settled",
+    MembersSettled,
     /// A task was cut off.
-    TaskAborted = "task_aborted",
+    TaskAborted,
     /// A task was left out by decision.
-    TaskSkipped = "task_skipped",
+    TaskSkipped,
     /// A task was put down where it stands, to be offered again: the next generation goes on from there.
-    TaskParked = "task_parked",
+    TaskParked,
     /// A person gave the plan as it is to be.
-    PlanEdited = "plan_edited",
+    PlanEdited,
     /// A task was put down until what it waits for is there.
-    TaskWaits = "task_waits",
+    TaskWaits,
     /// What a task waited for is there: its next generation goes on with it.
-    TaskAnswered = "task_answered",
+    TaskAnswered,
     /// A task, or a person by a value, told others something.
-    InformationShared = "information_shared",
+    InformationShared,
     /// A task handed over part of its work: the plan has a task more, and the one that asked for it waits for its end.
-    TaskDelegated = "task_delegated",
+    TaskDelegated,
     /// A value of the shared context was written.
-    ContextWritten = "context_written",
+    ContextWritten,
     /// Handing work over would have gone in a circle, or too far. The task goes on by itself, with another agent if there
     /// is one.
-    HandOverRefused = "hand_over_refused",
+    HandOverRefused,
     /// Tasks waited for each other, or for what cannot come. One of them goes on without.
-    DeadlockEnded = "deadlock_ended",
+    DeadlockEnded,
     /// A role that tasks of the run need lost its last agent, or has one again.
-    RoleAvailabilityChanged = "role_availability_changed",
+    RoleAvailabilityChanged,
     /// A run was begun for a task that waits for its end.
-    ChildBegun = "child_begun",
+    ChildBegun,
     /// Nothing was heard of a child for long: word of it is asked for.
-    ChildAsked = "child_asked",
+    ChildAsked,
     /// A run that was begun for a task ended.
-    ChildEnded = "child_ended",
+    ChildEnded,
     /// Somebody is asked.
-    QuestionAsked = "question_asked",
+    QuestionAsked,
     /// Somebody approved what is asked about, and others have to as well.
-    ApprovalGiven = "approval_given",
+    ApprovalGiven,
     /// A person answered an approval with feedback instead of a choice. The question stays open.
-    FeedbackGiven = "feedback_given",
+    FeedbackGiven,
     /// A question was answered, or its time is up and its default is taken.
-    QuestionAnswered = "question_answered",
+    QuestionAnswered,
     /// Nobody answered in time: somebody else is asked.
-    QuestionPassedOn = "question_passed_on",
+    QuestionPassedOn,
     /// Nobody needs the answer any more.
-    QuestionWithdrawn = "question_withdrawn",
+    QuestionWithdrawn,
     /// A task that was begun, or had ended, is to be done again from its beginning.
-    TaskReopened = "task_reopened",
+    TaskReopened,
     /// Results contradict each other, or another one takes part where they do.
-    ConflictFound = "conflict_found",
+    ConflictFound,
     /// Somebody is asked about a conflict: the sides for their methods, or a judge.
-    ConflictExamined = "conflict_examined",
+    ConflictExamined,
     /// The plan has a task more, which finds out what holds.
-    VerificationAdded = "verification_added",
+    VerificationAdded,
     /// A conflict ended: settled, or not, or it is none any more.
-    ConflictResolved = "conflict_resolved",
+    ConflictResolved,
     /// Nothing is offered until the run is resumed.
-    RunPaused = "run_paused",
+    RunPaused,
     /// The run goes on.
-    RunResumed = "run_resumed",
+    RunResumed,
     /// A goal was changed.
-    GoalEdited = "goal_edited",
+    GoalEdited,
     /// What somebody asked of the run cannot be done. Nothing else changes.
-    RequestRefused = "request_refused",
+    RequestRefused,
     /// What was learnt from a task.
-    Reflected = "reflected",
+    Reflected,
     /// Somebody asks for a change of plan. Wishes are collected until the refinement is offered.
-    RefinementWanted = "refinement_wanted",
+    RefinementWanted,
     /// The plan was changed.
-    PlanRefined = "plan_refined",
+    PlanRefined,
     /// What is left is to be planned anew. Nothing new is begun until it is; more reasons may follow.
-    ReplanWanted = "replan_wanted",
+    ReplanWanted,
     /// What was left is planned anew. What has ended stays as it is.
-    Replanned = "replanned",
+    Replanned,
     /// The plans of the run failed, and there will be no other. The run fails with the next event.
-    RunGivenUp = "run_given_up",
+    RunGivenUp,
     /// The plan, or the report, was held against the person's own words, and does not speak of all of them.
-    WordsUncovered = "words_uncovered",
+    WordsUncovered,
     /// Agents are asked to bid for a task.
-    AuctionOpened = "auction_opened",
+    AuctionOpened,
     /// The auction of a task is over.
-    TaskAwarded = "task_awarded",
+    TaskAwarded,
     /// It shows whether an agent held its bid.
-    BidHeld = "bid_held",
+    BidHeld,
     /// A task is to be done once more by what a trial tries, in a run of its own. Nothing of it comes back.
-    ShadowAsked = "shadow_asked",
+    ShadowAsked,
     /// Nothing more of the run goes to what a trial tries.
-    TrialWithdrawn = "trial_withdrawn",
+    TrialWithdrawn,
     /// Guards are asked about a plan, a change of it, or a report, which waits for their verdict.
-    GuardsAsked = "guards_asked",
+    GuardsAsked,
     /// Guards gave their verdict.
-    GuardsAnswered = "guards_answered",
+    GuardsAnswered,
     /// The report is being written.
-    WritingBegan = "writing_began",
+    WritingBegan,
     /// The report is written, and a reviewer reads this draft before it is delivered.
-    DraftReviewBegun = "draft_review_begun",
+    DraftReviewBegun,
     /// A reviewer has read the draft.
-    DraftReviewed = "draft_reviewed",
+    DraftReviewed,
     /// The review of the draft did not take place, or nothing came of it. The draft is delivered.
-    DraftReviewMissed = "draft_review_missed",
+    DraftReviewMissed,
     /// The run ended well.
-    RunCompleted = "run_completed",
+    RunCompleted,
     /// The run failed.
-    RunFailed = "run_failed",
+    RunFailed,
     /// The run was stopped.
-    RunAborted = "run_aborted",
+    RunAborted,
 }
 
 impl RunEvent {

@@ -42,7 +42,7 @@ impl Payload for ShadowAsked {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        executable(run, &self.task, Self::NAME)?;
+        executable(run, &self.task)?;
         let shadow = Shadow { trial: self.trial.clone(), run: self.run };
         run.trials.shadows.insert(self.task.clone(), shadow);
         Ok(())

@@ -41,10 +41,10 @@ impl Payload for TaskWaits {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
-        let found = at_generation(run, &self.task, self.generation, Self::NAME)?;
+        let found = at_generation(run, &self.task, self.generation)?;
         // What is not of a step is of the task as a whole, which nobody goes on with from where it stood.
         if found.status != TaskStatus::Created || (found.continues.is_none() && self.step > 0) {
-            return Err(ApplyError::NotWaiting { task: self.task.clone(), event: Self::NAME });
+            return Err(ApplyError::NotWaiting { task: self.task.clone() });
         }
         found.answered = None;
         let (step, wait) = (self.step, self.wait.clone());
@@ -95,9 +95,9 @@ impl Payload for TaskAnswered {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        let found = executable(run, &self.task, Self::NAME)?;
+        let found = executable(run, &self.task)?;
         if found.end_wait().is_none_or(|waiting| waiting.step != self.step) {
-            return Err(ApplyError::NotWaiting { task: self.task.clone(), event: Self::NAME });
+            return Err(ApplyError::NotWaiting { task: self.task.clone() });
         }
         let Self { step, observation, answer, verdict, form, .. } = self.clone();
         found.answered = Some(Box::new(Answered { step, observation, answer, verdict, form }));
@@ -127,9 +127,9 @@ impl Payload for TaskDelegated {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        add_task(run, Self::NAME, &self.to, &self.plan)?.handed_over_by = Some(self.task.clone());
+        add_task(run, &self.to, &self.plan)?.handed_over_by = Some(self.task.clone());
         let task = self.task.to_task_id();
-        waiting(run, &task, Self::NAME)?.for_task = Some(self.to.clone());
+        waiting(run, &task)?.for_task = Some(self.to.clone());
         Ok(())
     }
 }
@@ -163,9 +163,9 @@ impl Payload for HandOverRefused {
     /// Who goes round in circles should rather not have the task again.
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let task = self.task.to_task_id();
-        waiting(run, &task, Self::NAME)?;
+        waiting(run, &task)?;
         if let Some(agent) = &self.agent {
-            executable(run, &task, Self::NAME)?.avoid(agent.clone(), "it handed work over in a circle");
+            executable(run, &task)?.avoid(agent.clone(), "it handed work over in a circle");
         }
         Ok(())
     }
@@ -221,6 +221,6 @@ impl Payload for DeadlockEnded {
 
     /// What comes next ends its wait.
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        waiting(run, &self.task, Self::NAME).map(drop)
+        waiting(run, &self.task).map(drop)
     }
 }

@@ -140,7 +140,7 @@ pub(super) fn place(decision: &DecisionBuilder<'_>, task: &TaskId, role: &Role) 
         return None;
     }
     let placing = decision.situation().placing;
-    let avoid = state.map(|state| avoided(state.queue.as_ref(), &state.avoid)).unwrap_or_default();
+    let avoid = state.map(|state| avoided(asked(state), &state.avoid)).unwrap_or_default();
     let any = Wanted {
         by_name: is_by_name(run, task, state),
         alone: state.is_some_and(|state| state.is_suspect(&run.limits)),
@@ -174,10 +174,10 @@ fn lies_untaken(state: &TaskState) -> bool {
     lies && in_a_row >= MOST_UNTAKEN
 }
 
-/// Who should rather not have a task again: what is remembered, and whoever has it in a queue of its own now.
-fn avoided(queue: Option<&Queue>, known: &[Avoided]) -> Vec<Avoided> {
+/// Agents that should not get a task again: those that failed it, and the agent in whose queue it is.
+fn avoided(asked: Option<&AgentId>, known: &[Avoided]) -> Vec<Avoided> {
     let mut avoid = known.to_vec();
-    if let Some(Queue::Agent(agent)) = queue
+    if let Some(agent) = asked
         && avoid.iter().all(|known| known.agent != *agent)
     {
         let reason = "it was asked and did not take it".to_owned();

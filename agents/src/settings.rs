@@ -43,8 +43,7 @@ pub(crate) const LOG_WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 settings! {
     /// Settings of an agent process, whatever its role. Unknown fields are refused.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq)]
     pub struct AgentSettings {
         /// The name of this agent, or of another process of a fleet, on its host: by it, it is known again when it is started
         /// again. A local fleet names its processes.

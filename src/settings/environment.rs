@@ -74,14 +74,12 @@ mod tests {
         }
     }
     settings! {
-        #[derive(serde::Serialize)]
         struct Limits {
             max_steps: u32 = 1 => whole(0, 9); Project Harmless,
             names: Vec<String> = Vec::new() => list(); Project Harmless,
         }
     }
     settings! {
-        #[derive(serde::Serialize)]
         struct Log {
             level: String = String::new() => text(); Project Harmless,
         }

@@ -181,13 +181,11 @@ mod tests {
         }
     }
     settings! {
-        #[derive(serde::Serialize)]
         struct Limits {
             max_steps: u32 = 1 => whole(0, 9); Project Harmless,
         }
     }
     settings! {
-        #[derive(serde::Serialize)]
         struct Bus {
             url: String = String::new() => text(); Project Harmless,
             token: String = String::new() => secret(); Project Harmless,

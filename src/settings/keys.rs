@@ -275,7 +275,6 @@ mod tests {
     }
 
     settings! {
-        #[derive(serde::Serialize)]
         struct Inner {
             /// Most steps.
             max_steps: u32 = 1 => whole(0, 9); Project Harmless,

@@ -41,8 +41,6 @@ pub(crate) const MOST_PROCESSES: u16 = 256;
 
 settings! {
     /// All settings.
-    #[derive(Debug, Clone, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
     pub(crate) struct Settings {
         /// The way to the fleet's NATS server, and what is kept there. Spans of time are 500ms, 30s, 10m, 2h or 30d.
         pub(crate) bus: BusSettings = BusSettings::default() => group(BusSettings::SETTINGS),
@@ -89,8 +87,7 @@ settings! {
 
 settings! {
     /// The local fleet that `muster up` watches over, and that `muster run` brings up for itself.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq)]
     pub(crate) struct FleetSettings {
         /// Processes of each role; 1 where nothing is said, 0 for none.
         pub(crate) scale: BTreeMap<String, u16> = BTreeMap::new()
@@ -112,8 +109,7 @@ settings! {
 
 settings! {
     /// What processes log.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub(crate) struct LogSettings {
         /// What is logged: error, warn, info, debug or trace, also by module (`info,muster_bus=debug`). MUSTER_LOG sets
         /// it too.
@@ -147,8 +143,7 @@ pub(crate) enum LogFormat {
 
 settings! {
     /// How a goal is asked.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub(crate) struct AskSettings {
         /// How much is done for a goal: quick (one agent), standard (one agent, and more where it is needed) or thorough
         /// (plan, reflect, refine, verify, write). It gives values to limits that nobody set; `muster config limits`

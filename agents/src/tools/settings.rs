@@ -16,8 +16,7 @@ use serde::{Deserialize, Serialize};
 
 settings! {
     /// Tools, whoever calls them. Which of them a role has is set by `agent.tools`.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq)]
     pub struct ToolSettings {
         /// Tools that are off until they stand here, because they run programs, reach other machines or spend: names,
         /// `prefix.*`, or `*`. `muster tools list` shows which there are.

@@ -4,7 +4,6 @@ mod choice;
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use choice::{Granularity, ModelVerification, Writing};
@@ -48,9 +47,8 @@ pub const LONGEST_RUN_MS: u64 = 30 * 24 * 3600 * 1000;
 settings! {
     /// Limits of one run. Fixed when the run is created, so that a replay decides alike. Nobody gains from more than the
     /// most that stands here; it keeps one run from taking more than its share of the fleet.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(PartialEq, Eq)]
     #[cfg_attr(test, derive(schemars::JsonSchema))]
-    #[serde(default, deny_unknown_fields)]
     pub struct RunLimits {
         // P3.
         /// Most children of one task in a plan.

@@ -7,7 +7,6 @@
 /// ```
 /// muster_shared::settings! {
 ///     /// How loud it is.
-///     #[derive(Debug)]
 ///     pub struct Sound {
 ///         /// How loud it is at first.
 ///         pub volume: u32 = 5 => whole(0, 11); Project Harmless,
@@ -29,15 +28,22 @@
 /// }
 /// ```
 ///
-/// Out of it come the type, its `Default`, and the table `SETTINGS`. A `const struct` has the constant `USUAL` with the
+/// The type is `Debug`, `Clone`, `Serialize` and `Deserialize`; it has defaults and denies unknown fields unless other options
+/// of serde stand in brackets before it: `[default]`. Out of it come the type, its `Default`, and the table `SETTINGS`. A `const struct` has the constant `USUAL` with the
 /// defaults as well; then each default must be constant.
 #[macro_export]
 macro_rules! settings {
+    ($(#[$($about:tt)*])* $vis:vis const struct $($rest:tt)*) => {
+        $crate::settings!([default, deny_unknown_fields] $(#[$($about)*])* $vis const struct $($rest)*);
+    };
+    ($(#[$($about:tt)*])* $vis:vis struct $($rest:tt)*) => {
+        $crate::settings!([default, deny_unknown_fields] $(#[$($about)*])* $vis struct $($rest)*);
+    };
     (
-        $(#[$($about:tt)*])*
+        [$($serde:ident),+] $(#[$($about:tt)*])*
         $vis:vis const struct $name:ident { $($fields:tt)* }
     ) => {
-        $crate::settings!(@type [$(#[$($about)*])*] [$vis] $name { $($fields)* });
+        $crate::settings!(@type [$($serde),+] [$(#[$($about)*])*] [$vis] $name { $($fields)* });
 
         impl $name {
             /// What holds where nothing is said.
@@ -51,10 +57,10 @@ macro_rules! settings {
         }
     };
     (
-        $(#[$($about:tt)*])*
+        [$($serde:ident),+] $(#[$($about:tt)*])*
         $vis:vis struct $name:ident { $($fields:tt)* }
     ) => {
-        $crate::settings!(@type [$(#[$($about)*])*] [$vis] $name { $($fields)* });
+        $crate::settings!(@type [$($serde),+] [$(#[$($about)*])*] [$vis] $name { $($fields)* });
 
         impl Default for $name {
             fn default() -> Self {
@@ -69,9 +75,11 @@ macro_rules! settings {
         use $crate::setting::kinds::*;
         Self { $($field: $default),+ }
     }};
-    (@type [$(#[$($about:tt)*])*] [$vis:vis] $name:ident {
+    (@type [$($serde:ident),+] [$(#[$($about:tt)*])*] [$vis:vis] $name:ident {
         $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?),+ $(,)?
     }) => {
+        #[derive(Debug, Clone, ::serde::Serialize, ::serde::Deserialize)]
+        #[serde($($serde),+)]
         $(#[$($about)*])*
         $vis struct $name {
             $($(#[$($attr)*])* $of $field: $type),+

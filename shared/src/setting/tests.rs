@@ -15,9 +15,9 @@ enum Colour {
 }
 
 crate::settings! {
+    [default]
     /// A sample.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    #[serde(default)]
+    #[derive(PartialEq)]
     struct Sample {
         /// Most steps
         /// of a task.
@@ -38,9 +38,9 @@ crate::settings! {
 }
 
 crate::settings! {
+    [default]
     /// More of it.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    #[serde(default)]
+    #[derive(PartialEq)]
     const struct Inner {
         /// How long.
         #[serde(with = "crate::span")]

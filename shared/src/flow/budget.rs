@@ -1,6 +1,5 @@
 //! Budgets: the most that a run or a task may use.
 
-
 use super::usage::Usage;
 use crate::settings;
 

@@ -19,41 +19,37 @@ pub(super) struct Compare;
 #[async_trait]
 impl Tool for Compare {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             COMPARE,
             "Compares things by criteria and ranks them. Give each thing its values where they are known: then the ranking is \
              computed from them. Where values lack, the model scores from 0 to 10 by the text that you give.",
             json!({
-                "type": "object",
-                "properties": {
+                "items": {
+                    "type": "array", "minItems": 2, "maxItems": MAX_SIDE,
                     "items": {
-                        "type": "array", "minItems": 2, "maxItems": MAX_SIDE,
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "name": {"type": "string", "minLength": 1},
-                                "text": {"type": "string", "description": "what is known of it"},
-                                "values": {"type": "object", "additionalProperties": {"type": "number"}, "description": "value by criterion"}
-                            },
-                            "required": ["name"]
-                        }
-                    },
-                    "criteria": {
-                        "type": "array", "minItems": 1, "maxItems": MAX_SIDE,
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "name": {"type": "string", "minLength": 1},
-                                "weight": {"type": "number", "minimum": 0, "description": "1 by default"},
-                                "better": {"type": "string", "enum": ["more", "less"], "description": "more by default"}
-                            },
-                            "required": ["name"]
-                        }
+                        "type": "object",
+                        "properties": {
+                            "name": {"type": "string", "minLength": 1},
+                            "text": {"type": "string", "description": "what is known of it"},
+                            "values": {"type": "object", "additionalProperties": {"type": "number"}, "description": "value by criterion"}
+                        },
+                        "required": ["name"]
                     }
                 },
-                "required": ["items", "criteria"],
-                "additionalProperties": false
+                "criteria": {
+                    "type": "array", "minItems": 1, "maxItems": MAX_SIDE,
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "name": {"type": "string", "minLength": 1},
+                            "weight": {"type": "number", "minimum": 0, "description": "1 by default"},
+                            "better": {"type": "string", "enum": ["more", "less"], "description": "more by default"}
+                        },
+                        "required": ["name"]
+                    }
+                }
             }),
+            &["items", "criteria"],
         )
     }
 

@@ -69,8 +69,8 @@ mod tests {
 
     settings! {
         struct Sample {
-            limits: Limits = Limits::default() => group(Limits::SETTINGS),
-            log: Log = Log::default() => group(Log::SETTINGS),
+            limits: Limits,
+            log: Log,
         }
     }
     settings! {

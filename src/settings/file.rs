@@ -176,8 +176,8 @@ mod tests {
 
     settings! {
         struct Sample {
-            limits: Limits = Limits::default() => group(Limits::SETTINGS),
-            bus: Bus = Bus::default() => group(Bus::SETTINGS),
+            limits: Limits,
+            bus: Bus,
         }
     }
     settings! {

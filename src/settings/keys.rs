@@ -269,7 +269,7 @@ mod tests {
         struct Outer {
             /// How loud.
             volume: u32 = 1 => whole(0, 9); Project Harmless,
-            inner: Inner = Inner::default() => group(Inner::SETTINGS),
+            inner: Inner,
             roles: BTreeMap<String, Inner> = BTreeMap::new() => named("worker", &group(Inner::SETTINGS)),
         }
     }

@@ -27,7 +27,7 @@ settings! {
         /// Folders whose documents can be given with a goal by whoever did not start the dashboard himself.
         pub(crate) documents: Vec<PathBuf> = Vec::new() => list(); User Trust,
         /// A proxy in front of it that lets people in, by OIDC or otherwise.
-        pub(crate) proxy: ProxySettings = ProxySettings::default() => group(ProxySettings::SETTINGS),
+        pub(crate) proxy: ProxySettings,
     }
 }
 

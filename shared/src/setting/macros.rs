@@ -16,6 +16,7 @@
 /// assert_eq!(Sound::SETTINGS[0].help(), "How loud it is at first.");
 /// ```
 ///
+/// A group of settings has only its type: its default and its settings are those of the type.
 /// A setting without them does not compile. Attributes of a group override those of its settings.
 ///
 /// ```compile_fail
@@ -28,9 +29,9 @@
 /// }
 /// ```
 ///
-/// The type is `Debug`, `Clone`, `Serialize` and `Deserialize`; it has defaults and denies unknown fields unless other options
-/// of serde stand in brackets before it: `[default]`. Out of it come the type, its `Default`, and the table `SETTINGS`. A `const struct` has the constant `USUAL` with the
-/// defaults as well; then each default must be constant.
+/// The type is `Debug`, `Clone`, `Serialize` and `Deserialize`. It has defaults and denies unknown fields unless other options
+/// of serde stand in brackets before it: `[default]`. Out of it come the type, its `Default`, and the table `SETTINGS`. A
+/// `const struct` has the constant `USUAL` with the defaults as well; then each default must be constant.
 #[macro_export]
 macro_rules! settings {
     ($(#[$($about:tt)*])* $vis:vis const struct $($rest:tt)*) => {
@@ -69,14 +70,14 @@ macro_rules! settings {
         }
     };
     (@values {
-        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?),+ $(,)?
+        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty $(= $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?)?),+ $(,)?
     }) => {{
         #[allow(unused_imports)]
         use $crate::setting::kinds::*;
-        Self { $($field: $default),+ }
+        Self { $($field: $crate::setting_default!($type $(, $default)?)),+ }
     }};
     (@type [$($serde:ident),+] [$(#[$($about:tt)*])*] [$vis:vis] $name:ident {
-        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?),+ $(,)?
+        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty $(= $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?)?),+ $(,)?
     }) => {
         #[derive(Debug, Clone, ::serde::Serialize, ::serde::Deserialize)]
         #[serde($($serde),+)]
@@ -94,18 +95,39 @@ macro_rules! settings {
                     field: stringify!($field),
                     doc: $crate::setting_doc!([] $([$($attr)*])*),
                     default: || {
-                        let usual: $type = $default;
+                        let usual: $type = $crate::setting_default!($type $(, $default)?);
                         $crate::setting::value_of(&usual)
                     },
-                    takes: $takes$(.attributed(
-                        $crate::setting::Reach::$reach,
-                        $crate::setting::Sensitivity::$sensitivity,
-                    ))?,
+                    takes: $crate::setting_takes!($type $(, $takes $(, $reach $sensitivity)?)?),
                 }),+]
             };
         }
 
         const _: () = $crate::setting::check($name::SETTINGS);
+    };
+}
+
+/// The default of a setting, or of a group.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! setting_default {
+    ($type:ty) => {
+        <$type>::default()
+    };
+    ($type:ty, $default:expr) => {
+        $default
+    };
+}
+
+/// What a setting may be, or the settings of a group.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! setting_takes {
+    ($type:ty) => {
+        $crate::setting::kinds::group(<$type>::SETTINGS)
+    };
+    ($type:ty, $takes:expr $(, $reach:ident $sensitivity:ident)?) => {
+        $takes$(.attributed($crate::setting::Reach::$reach, $crate::setting::Sensitivity::$sensitivity))?
     };
 }
 

@@ -33,7 +33,7 @@ crate::settings! {
         /// Names.
         names: Vec<String> = vec!["a".to_owned()] => list().at_most(2); Project Harmless,
         /// More.
-        inner: Inner = Inner::default() => group(Inner::SETTINGS),
+        inner: Inner,
     }
 }
 

@@ -13,7 +13,7 @@ settings! {
         /// What the reading of one document may take. A document that takes more is left out, or cut, and that is said.
         pub reading: ReadLimits = ReadLimits::default() => internal(),
         /// The processes that read documents: how many, and what must keep them in.
-        pub readers: PoolLimits = PoolLimits::default() => group(PoolLimits::SETTINGS),
+        pub readers: PoolLimits,
     }
 }
 

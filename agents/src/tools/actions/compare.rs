@@ -130,7 +130,8 @@ pub(super) fn by_model(arguments: &Value) -> Option<Thinking> {
 pub(super) fn ranked_by(arguments: &Value, said: &Value) -> String {
     let (items, criteria, lacking) = (items(arguments), criteria(arguments), lacking(arguments));
     let mut totals: Vec<(f64, &str)> = items.iter().map(|item| (0.0, text_of(item, "name"))).collect();
-    let mut table = format!("| criterion | weight |{}", names_of(&totals));
+    let names: String = totals.iter().map(|(_, name)| format!(" {name} |")).collect();
+    let mut table = format!("| criterion | weight |{names}");
     let _ = write!(table, "\n|---|---|{}", "---|".repeat(totals.len()));
     let mut reasons = String::new();
     for criterion in &criteria {
@@ -172,10 +173,6 @@ pub(super) fn ranked_by(arguments: &Value, said: &Value) -> String {
     let ranking: Vec<String> =
         totals.iter().map(|(total, name)| format!("{name} ({:.0} %)", share_of(*total, &criteria))).collect();
     format!("{table}\n\nRanking: {}{reasons}", ranking.join(", "))
-}
-
-fn names_of(totals: &[(f64, &str)]) -> String {
-    totals.iter().map(|(_, name)| format!(" {name} |")).collect()
 }
 
 fn score(said: &Value, item: &str, criterion: &str) -> Option<f64> {

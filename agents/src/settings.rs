@@ -43,8 +43,7 @@ pub(crate) const LOG_WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 settings! {
     /// Settings of an agent process, whatever its role. Unknown fields are refused.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq)]
     pub struct AgentSettings {
         /// The name of this agent, or of another process of a fleet, on its host: by it, it is known again when it is started
         /// again. A local fleet names its processes.
@@ -96,15 +95,15 @@ settings! {
         #[serde(skip)]
         pub composites: Composites = Composites::default() => internal(),
         /// What happens at the limits of one task.
-        pub limits: StepLimits = StepLimits::default() => group(StepLimits::SETTINGS),
+        pub limits: StepLimits,
         /// What roles may do: a list of plan, tools, people, blueprints, delegate and peers. A role that is not named may do all of it.
         pub permissions: BTreeMap<Role, RolePermissions> = BTreeMap::new() => named("worker", &list_of::<RolePermission>().example("[\"plan\", \"tools\"]")); Fleet Fewer,
         /// Limits of one model call.
-        pub calls: CallLimits = CallLimits::default() => group(CallLimits::SETTINGS),
+        pub calls: CallLimits,
         /// Limits of asking a failing model again.
-        pub retries: RetryLimits = RetryLimits::default() => group(RetryLimits::SETTINGS),
+        pub retries: RetryLimits,
         /// When a provider that does not answer is left alone by the whole fleet, and for how long.
-        pub breaker: BreakerRules = BreakerRules::default() => group(BreakerRules::SETTINGS),
+        pub breaker: BreakerRules,
         /// Tools that a role may use instead of its own: names, `prefix.*`, or `*`.
         pub tools: BTreeMap<Role, Vec<String>> = BTreeMap::new()
             => named("worker", &list().example("[\"calculator\", \"corpus.*\"]")); Fleet Fewer,

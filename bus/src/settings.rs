@@ -6,7 +6,6 @@ use std::time::Duration;
 use muster_shared::setting::{Secret, out_of_bounds};
 use muster_shared::settings;
 use muster_shared::wire::Encoding;
-use serde::{Deserialize, Serialize};
 
 use crate::credentials::FleetTls;
 use crate::partition::Partitions;
@@ -24,8 +23,6 @@ pub(crate) const SUBSCRIPTION_BUFFER: usize = 4096;
 
 settings! {
     /// How to reach the bus, and its limits. Spans of time are written `500ms`, `30s`, `10m`, `2h` or `30d`.
-    #[derive(Debug, Clone, Serialize, Deserialize)]
-    #[serde(deny_unknown_fields, default)]
     pub struct BusSettings {
         /// Where the NATS server listens, such as `nats://127.0.0.1:4222`; several separated by commas. `tls://` where
         /// connections are encrypted.

@@ -1,5 +1,6 @@
 //! `muster fork`: begins a run from where another one stood.
 
+use muster_agents::host::BusBlobs;
 use muster_bus::Bus;
 use muster_corpus::{CorpusId, check_stored};
 use muster_shared::ids::{RunId, Seq};
@@ -8,7 +9,7 @@ use muster_shared::wire::{Command, Encoding};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::run::documents::{self, Objects};
+use super::run::documents;
 use super::run::screen::Screen;
 use super::run::{self, Wanted};
 use super::select;
@@ -88,7 +89,7 @@ async fn check_documents(bus: &Bus, state: &RunState, sent: Option<String>) -> R
             .help("give the files of that run, unchanged; `muster run --docs` starts a run with others"));
     }
     let Some(wanted) = wanted else { return Ok(()) };
-    let stored = async { check_stored(&CorpusId::parse(wanted)?, &Objects(bus.store())).await };
+    let stored = async { check_stored(&CorpusId::parse(wanted)?, &BusBlobs(bus.store())).await };
     stored.await.map_err(|error| {
         usage!("the documents of run {short} are not stored here: {error}")
             .help("give them again: `muster fork` with `--docs FOLDER`")

@@ -6,12 +6,9 @@ use std::time::Duration;
 use muster_shared::setting::Secret;
 use muster_shared::settings;
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
 
 settings! {
     /// Alerts on failing tools, slow steps, and waiting questions, posted to one webhook (docs/alerts.md).
-    #[derive(Debug, Clone, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
     pub(crate) struct AlertSettings {
         /// URL that receives alerts as JSON, set by MUSTER_ALERTS_WEBHOOK. Without a URL, no alerts are evaluated.
         pub(crate) webhook: Option<Secret> = None => secret(); Fleet Trust,

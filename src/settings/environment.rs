@@ -69,19 +69,17 @@ mod tests {
 
     settings! {
         struct Sample {
-            limits: Limits = Limits::default() => group(Limits::SETTINGS),
-            log: Log = Log::default() => group(Log::SETTINGS),
+            limits: Limits,
+            log: Log,
         }
     }
     settings! {
-        #[derive(serde::Serialize)]
         struct Limits {
             max_steps: u32 = 1 => whole(0, 9); Project Harmless,
             names: Vec<String> = Vec::new() => list(); Project Harmless,
         }
     }
     settings! {
-        #[derive(serde::Serialize)]
         struct Log {
             level: String = String::new() => text(); Project Harmless,
         }

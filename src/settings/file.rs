@@ -176,18 +176,16 @@ mod tests {
 
     settings! {
         struct Sample {
-            limits: Limits = Limits::default() => group(Limits::SETTINGS),
-            bus: Bus = Bus::default() => group(Bus::SETTINGS),
+            limits: Limits,
+            bus: Bus,
         }
     }
     settings! {
-        #[derive(serde::Serialize)]
         struct Limits {
             max_steps: u32 = 1 => whole(0, 9); Project Harmless,
         }
     }
     settings! {
-        #[derive(serde::Serialize)]
         struct Bus {
             url: String = String::new() => text(); Project Harmless,
             token: String = String::new() => secret(); Project Harmless,

@@ -20,8 +20,7 @@ pub(crate) type GuardSettingsByName = BTreeMap<String, GuardSettings>;
 
 settings! {
     /// A guard: a process that is asked at hooks of a run whether it may go on so.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub(crate) struct GuardSettings {
         /// Whether it is asked. To name a guard is enough.
         pub(crate) enabled: bool = true => flag(); Project Narrowing,

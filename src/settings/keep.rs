@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use muster_shared::settings;
-use serde::{Deserialize, Serialize};
 
 settings! {
     /// How long runs are kept in full after their end. After that, `muster gc` leaves a summary of them. Without it nothing is
     /// removed.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub(crate) struct KeepSettings {
         /// Runs that were completed; 0s for good.
         #[serde(with = "muster_shared::span")]

@@ -269,13 +269,12 @@ mod tests {
         struct Outer {
             /// How loud.
             volume: u32 = 1 => whole(0, 9); Project Harmless,
-            inner: Inner = Inner::default() => group(Inner::SETTINGS),
+            inner: Inner,
             roles: BTreeMap<String, Inner> = BTreeMap::new() => named("worker", &group(Inner::SETTINGS)),
         }
     }
 
     settings! {
-        #[derive(serde::Serialize)]
         struct Inner {
             /// Most steps.
             max_steps: u32 = 1 => whole(0, 9); Project Harmless,

@@ -3,12 +3,10 @@
 use std::net::SocketAddr;
 
 use muster_shared::settings;
-use serde::{Deserialize, Serialize};
 
 settings! {
     /// Figures of processes for Prometheus. Spans for OpenTelemetry are switched on by the usual variables (OTEL_EXPORTER_OTLP_ENDPOINT, …).
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub(crate) struct MetricsSettings {
         /// The address at which a process of a fleet serves its figures (/metrics); port 0 takes any that is free, which
         /// `muster ps --json` tells. Of a local fleet, it is the address of `muster up`, with the figures of the fleet and the

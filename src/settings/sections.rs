@@ -41,27 +41,24 @@ pub(crate) const MOST_PROCESSES: u16 = 256;
 
 settings! {
     /// All settings.
-    #[derive(Debug, Clone, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
     pub(crate) struct Settings {
         /// The way to the fleet's NATS server, and what is kept there. Spans of time are 500ms, 30s, 10m, 2h or 30d.
-        pub(crate) bus: BusSettings = BusSettings::default() => group(BusSettings::SETTINGS),
+        pub(crate) bus: BusSettings,
         /// The NATS server that a local fleet starts for itself when bus.url is not set.
-        pub(crate) server: ServerSettings = ServerSettings::default() => group(ServerSettings::SETTINGS),
+        pub(crate) server: ServerSettings,
         /// Orchestrators.
-        pub(crate) orchestrator: OrchestratorSettings = OrchestratorSettings::default()
-            => group(OrchestratorSettings::SETTINGS),
+        pub(crate) orchestrator: OrchestratorSettings,
         /// The task gateway, by which programs in other languages work. Orchestrators host it.
-        pub(crate) gateway: GatewaySettings = GatewaySettings::default() => group(GatewaySettings::SETTINGS),
+        pub(crate) gateway: GatewaySettings,
         /// Agents and their models. Without a model, the conventional variables (OPENAI_API_KEY, …) decide; without
         /// these, the offline model.
-        pub(crate) agent: AgentSettings = AgentSettings::default() => group(AgentSettings::SETTINGS),
+        pub(crate) agent: AgentSettings,
         /// Tools, whoever calls them. Which of them a role has is set by agent.tools.
-        pub(crate) tool: ToolSettings = ToolSettings::default() => group(ToolSettings::SETTINGS),
+        pub(crate) tool: ToolSettings,
         /// Documents that are no text: what reading one of them may take, and the processes that do it.
-        pub(crate) documents: DocumentSettings = DocumentSettings::default() => group(DocumentSettings::SETTINGS),
+        pub(crate) documents: DocumentSettings,
         /// Limits of runs whose goal names none. They are fixed when a run begins.
-        pub(crate) limits: RunLimits = RunLimits::default() => group(RunLimits::SETTINGS),
+        pub(crate) limits: RunLimits,
         /// Guards of runs, by name: processes that are asked whether a run may go on so, and say allow, change or refuse
         /// (docs/guards.md). A folder's settings may add guards, and change none of yours.
         pub(crate) guards: GuardSettingsByName = GuardSettingsByName::new()
@@ -71,26 +68,25 @@ settings! {
         pub(crate) trials: TrialSettingsByName = TrialSettingsByName::new()
             => named("cheaper", &group(TrialSettings::SETTINGS)),
         /// The local fleet that `muster up` watches over, and that `muster run` brings up for itself.
-        pub(crate) fleet: FleetSettings = FleetSettings::default() => group(FleetSettings::SETTINGS),
+        pub(crate) fleet: FleetSettings,
         /// How long runs are kept in full after their end; `muster gc` then leaves a summary of them (docs/keeping.md).
-        pub(crate) keep: KeepSettings = KeepSettings::default() => group(KeepSettings::SETTINGS),
+        pub(crate) keep: KeepSettings,
         /// Alerts on failing tools, slow steps, and waiting questions, posted to one webhook (docs/alerts.md).
-        pub(crate) alerts: AlertSettings = AlertSettings::default() => group(AlertSettings::SETTINGS),
+        pub(crate) alerts: AlertSettings,
         /// The dashboard, `muster ui` (docs/dashboard.md). It listens on this machine alone.
-        pub(crate) ui: UiSettings = UiSettings::default() => group(UiSettings::SETTINGS),
+        pub(crate) ui: UiSettings,
         /// How goals are asked, and how `muster run` waits.
-        pub(crate) ask: AskSettings = AskSettings::default() => group(AskSettings::SETTINGS),
+        pub(crate) ask: AskSettings,
         /// Figures of processes for Prometheus (docs/telemetry.md).
-        pub(crate) metrics: MetricsSettings = MetricsSettings::default() => group(MetricsSettings::SETTINGS),
+        pub(crate) metrics: MetricsSettings,
         /// Logs of processes, in .muster/log for a local fleet.
-        pub(crate) log: LogSettings = LogSettings::default() => group(LogSettings::SETTINGS),
+        pub(crate) log: LogSettings,
     }
 }
 
 settings! {
     /// The local fleet that `muster up` watches over, and that `muster run` brings up for itself.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq)]
     pub(crate) struct FleetSettings {
         /// Processes of each role; 1 where nothing is said, 0 for none.
         pub(crate) scale: BTreeMap<String, u16> = BTreeMap::new()
@@ -112,8 +108,7 @@ settings! {
 
 settings! {
     /// What processes log.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub(crate) struct LogSettings {
         /// What is logged: error, warn, info, debug or trace, also by module (`info,muster_bus=debug`). MUSTER_LOG sets
         /// it too.
@@ -147,8 +142,7 @@ pub(crate) enum LogFormat {
 
 settings! {
     /// How a goal is asked.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub(crate) struct AskSettings {
         /// How much is done for a goal: quick (one agent), standard (one agent, and more where it is needed) or thorough
         /// (plan, reflect, refine, verify, write). It gives values to limits that nobody set; `muster config limits`

@@ -6,7 +6,6 @@ use muster_shared::flow::trial::{MOST_TRIALS, is_trial_name};
 use muster_shared::flow::{Budget, Measure, TrialCounts, TrialMode, TrialRule, Variant, WithdrawRule};
 use muster_shared::ids::Role;
 use muster_shared::settings;
-use serde::{Deserialize, Serialize};
 
 use super::Effective;
 use super::error::SettingsError;
@@ -27,8 +26,7 @@ pub(crate) type TrialSettingsByName = BTreeMap<String, TrialSettings>;
 
 settings! {
     /// A trial: tasks of a role are done by another role, or with another model, beside the usual one.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub(crate) struct TrialSettings {
         /// The role whose tasks take part. There is one trial for a role at a time.
         pub(crate) role: String = String::new() => text().example("\"worker\""); Fleet Harmless,

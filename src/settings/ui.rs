@@ -7,7 +7,6 @@ use std::time::Duration;
 use muster_bus::credentials::DashboardRole;
 use muster_shared::setting::Secret;
 use muster_shared::settings;
-use serde::{Deserialize, Serialize};
 
 /// Time after which an idle session ends: a working day.
 pub(crate) const SESSION_TIME: Duration = Duration::from_secs(12 * 3_600);
@@ -20,8 +19,6 @@ pub(crate) const PORT: u16 = 7177;
 
 settings! {
     /// The dashboard, `muster ui` (docs/dashboard.md). It listens on this machine alone.
-    #[derive(Debug, Clone, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
     pub(crate) struct UiSettings {
         /// The port; where it is taken and nobody asked for it by --port, any that is free. 0 for any.
         pub(crate) port: u16 = PORT => whole(0, 65_535); User Harmless,
@@ -30,14 +27,12 @@ settings! {
         /// Folders whose documents can be given with a goal by whoever did not start the dashboard himself.
         pub(crate) documents: Vec<PathBuf> = Vec::new() => list(); User Trust,
         /// A proxy in front of it that lets people in, by OIDC or otherwise.
-        pub(crate) proxy: ProxySettings = ProxySettings::default() => group(ProxySettings::SETTINGS),
+        pub(crate) proxy: ProxySettings,
     }
 }
 
 settings! {
     /// A proxy that says who somebody is. Only what comes from the addresses counts.
-    #[derive(Debug, Clone, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
     pub(crate) struct ProxySettings {
         /// Addresses of the proxy, such as 127.0.0.1. Without any there is none.
         pub(crate) addresses: Vec<String> = Vec::new() => list().example("[\"127.0.0.1\"]"); User Trust,

@@ -57,7 +57,8 @@ pub(super) fn manifest(cache: &Path, id: &CorpusId) -> Result<Manifest, CorpusEr
 
 /// The manifest of a corpus if it and all its packs are here.
 pub(super) fn complete(cache: &Path, id: &CorpusId) -> Option<Manifest> {
-    manifest(cache, id).ok().filter(|manifest| PackFolder::of(cache).has_all(manifest))
+    let packs = PackFolder::of(cache);
+    manifest(cache, id).ok().filter(|manifest| manifest.packs.iter().all(|pack| packs.has(pack)))
 }
 
 pub(super) fn write_manifest(cache: &Path, id: &CorpusId, manifest: &Manifest) -> Result<(), CorpusError> {

@@ -47,10 +47,6 @@ impl PackFolder {
         self.path(hash).is_file()
     }
 
-    pub(super) fn has_all(&self, manifest: &Manifest) -> bool {
-        manifest.packs.iter().all(|pack| self.has(pack))
-    }
-
     fn write(&self, bytes: &[u8]) -> Result<String, CorpusError> {
         let hash = hash_of(bytes);
         if !self.has(&hash) {

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use muster_shared::settings;
-use serde::{Deserialize, Serialize};
 
 settings! {
     /// The task gateway, and its limits.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub struct GatewaySettings {
         /// Whether orchestrators serve programs in other languages (`agent.<role>.take` and so on).
         pub enabled: bool = true => flag(); Fleet Harmless,

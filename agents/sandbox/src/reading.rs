@@ -17,19 +17,11 @@ fn refused<T>(path: &WorkspacePath) -> Result<T, WorkspaceError> {
 
 #[async_trait]
 impl Workspace for Reading {
-    async fn read(&self, path: &WorkspacePath) -> Result<String, WorkspaceError> {
-        self.0.read(path).await
-    }
-
     async fn read_bytes(&self, path: &WorkspacePath) -> Result<Bytes, WorkspaceError> {
         self.0.read_bytes(path).await
     }
 
     async fn write_bytes(&self, path: &WorkspacePath, _bytes: Bytes) -> Result<(), WorkspaceError> {
-        refused(path)
-    }
-
-    async fn write(&self, path: &WorkspacePath, _text: &str) -> Result<(), WorkspaceError> {
         refused(path)
     }
 

@@ -144,16 +144,11 @@ impl Tool for CodeTool {
             muster_shared::span::text(self.settings.time),
             self.settings.memory / (1024 * 1024),
         );
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "code": {"type": "string", "minLength": 1, "maxLength": LONGEST_CODE, "description": "The code to run."},
-                "input": {"type": "string", "maxLength": LONGEST_INPUT, "description": "What it reads from its standard input."}
-            },
-            "required": ["code"],
-            "additionalProperties": false
+        let properties = json!({
+            "code": {"type": "string", "minLength": 1, "maxLength": LONGEST_CODE, "description": "The code to run."},
+            "input": {"type": "string", "maxLength": LONGEST_INPUT, "description": "What it reads from its standard input."}
         });
-        ToolSpec::new(self.language.tool(), description, parameters)
+        ToolSpec::with_properties(self.language.tool(), description, properties, &["code"])
             .until_allowed()
             .needing(Permission::Execute)
             .needing(Permission::ReadWorkspace)

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use muster_shared::settings;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::named::longest;
 use super::sight;
@@ -19,8 +19,7 @@ use crate::settings::ToolCalling;
 
 settings! {
     /// What one model can do, where the built-in table is wrong or says nothing.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Copy, PartialEq, Eq)]
     pub const struct ModelSettings {
         /// Most tokens of a request with its answer.
         pub context: Option<u32> = None => whole(1_000, 100_000_000).unit("tokens").example("32000"); Fleet Harmless,

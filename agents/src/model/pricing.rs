@@ -10,9 +10,9 @@ use super::chat::TokenUsage;
 use super::named::longest;
 
 settings! {
+    [deny_unknown_fields]
     /// The price of one model, in US dollars per million tokens.
-    #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-    #[serde(deny_unknown_fields)]
+    #[derive(Copy, PartialEq)]
     pub struct Price {
         /// Tokens read.
         pub input: f64 = 0.0 => real(0.0, 1e6).unit("US dollars per million tokens").example("1.0"); Fleet Higher,

@@ -320,10 +320,10 @@ impl TaskSession<'_> {
         }
         self.approve_calls(journal, &chosen, &toolbox.resources, clock).await?;
         let lasting = !pure && lets_any_through(&chosen);
-        if lasting {
-            self.announce(journal, &chosen, clock).await?;
-        }
         let key = self.idempotency_key();
+        if lasting {
+            self.announce(journal, &chosen, clock, key.clone()).await?;
+        }
         self.shown_whole = toolbox.conversation.as_ref().and_then(Conversation::shown_whole);
         let acting = self.act_all(&chosen, pure, &key, &toolbox.resources, &mut clock);
         let acting =

@@ -8,8 +8,7 @@ use crate::roles::RoleRules;
 
 settings! {
     /// Limits of one task.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Copy, PartialEq, Eq)]
     pub const struct StepLimits {
         /// Most steps. The run's own limit holds where it is lower, and so does the task's.
         pub max_steps: u32 = 1_000 => internal(),

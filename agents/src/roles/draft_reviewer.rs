@@ -3,19 +3,15 @@
 use muster_shared::flow::{DraftRemark, DraftReview, DraftVerdict, Product, TaskOffered};
 use serde_json::{Value, json};
 
-use super::{Document, Faults, RoleRules, SINGLE_ANSWER_STEPS, Submission};
+use super::{Document, Faults, RoleRules, Submission};
 
-pub(super) static RULES: RoleRules = RoleRules {
-    name: "draft_reviewer",
-    template: include_str!("../prompts/draft_reviewer.md.j2"),
-    tools: &[],
-    max_steps: Some(SINGLE_ANSWER_STEPS),
+pub(super) static RULES: RoleRules = RoleRules::single_answer(
+    "draft_reviewer",
+    include_str!("../prompts/draft_reviewer.md.j2"),
     schema,
     read,
-    from_prose: None,
-    contract: None,
-    specialist: None,
-};
+    None,
+);
 
 fn schema(_: &TaskOffered) -> Value {
     json!({

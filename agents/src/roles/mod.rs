@@ -54,6 +54,29 @@ pub struct RoleRules {
     pub specialist: Option<Arc<Definition>>,
 }
 
+impl RoleRules {
+    /// A role that comes with Muster, without tools, whose answer is one document.
+    const fn single_answer(
+        name: &'static str,
+        template: &'static str,
+        schema: fn(&TaskOffered) -> Value,
+        read: fn(&TaskOffered, &Document<'_>, &mut Faults) -> Submission,
+        from_prose: Option<fn(&TaskOffered, &str) -> Product>,
+    ) -> Self {
+        Self {
+            name,
+            template,
+            tools: &[],
+            max_steps: Some(SINGLE_ANSWER_STEPS),
+            schema,
+            read,
+            from_prose,
+            contract: None,
+            specialist: None,
+        }
+    }
+}
+
 /// Rules of a role: those that come with Muster, or a user's own.
 #[derive(Debug, Clone)]
 pub enum Rules {

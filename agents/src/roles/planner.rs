@@ -11,19 +11,10 @@ use serde_json::{Value, json};
 
 use super::document::MAX_ITEMS;
 use super::patch;
-use super::{Document, Faults, RoleRules, SINGLE_ANSWER_STEPS, Submission};
+use super::{Document, Faults, RoleRules, Submission};
 
-pub(super) static RULES: RoleRules = RoleRules {
-    name: "planner",
-    template: include_str!("../prompts/planner.md.j2"),
-    tools: &[],
-    max_steps: Some(SINGLE_ANSWER_STEPS),
-    schema,
-    read,
-    from_prose: None,
-    contract: None,
-    specialist: None,
-};
+pub(super) static RULES: RoleRules =
+    RoleRules::single_answer("planner", include_str!("../prompts/planner.md.j2"), schema, read, None);
 
 fn schema(offer: &TaskOffered) -> Value {
     let (roles, blueprints) = match &offer.work {

@@ -4,19 +4,10 @@ use muster_shared::flow::{BlueprintBrief, Product, RefineOperation, TaskDraft, T
 use muster_shared::ids::TaskIndex;
 use serde_json::{Value, json};
 
-use super::{Document, Faults, RoleRules, SINGLE_ANSWER_STEPS, Submission, planner};
+use super::{Document, Faults, RoleRules, Submission, planner};
 
-pub(super) static RULES: RoleRules = RoleRules {
-    name: "refiner",
-    template: include_str!("../prompts/refiner.md.j2"),
-    tools: &[],
-    max_steps: Some(SINGLE_ANSWER_STEPS),
-    schema,
-    read,
-    from_prose: None,
-    contract: None,
-    specialist: None,
-};
+pub(super) static RULES: RoleRules =
+    RoleRules::single_answer("refiner", include_str!("../prompts/refiner.md.j2"), schema, read, None);
 
 fn schema(offer: &TaskOffered) -> Value {
     let (roles, blueprints) = match &offer.work {

@@ -3,19 +3,10 @@
 use muster_shared::flow::{Product, Reflection, TaskOffered, ToolNote, Work};
 use serde_json::{Value, json};
 
-use super::{Document, Faults, RoleRules, SINGLE_ANSWER_STEPS, Submission, refiner};
+use super::{Document, Faults, RoleRules, Submission, refiner};
 
-pub(super) static RULES: RoleRules = RoleRules {
-    name: "reflector",
-    template: include_str!("../prompts/reflector.md.j2"),
-    tools: &[],
-    max_steps: Some(SINGLE_ANSWER_STEPS),
-    schema,
-    read,
-    from_prose: None,
-    contract: None,
-    specialist: None,
-};
+pub(super) static RULES: RoleRules =
+    RoleRules::single_answer("reflector", include_str!("../prompts/reflector.md.j2"), schema, read, None);
 
 fn schema(offer: &TaskOffered) -> Value {
     let mut schema = schema_of_reflection();

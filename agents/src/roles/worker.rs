@@ -121,18 +121,11 @@ fn schema_of_result(offer: &TaskOffered) -> Value {
     if super::wants_claims(offer) {
         properties["claims"] = claims::schema();
     }
-    if has_milestones(offer) {
-        properties["milestones"] = texts_described("those that were reached");
+    if offer.work.leaf().is_some_and(|task| !task.milestones.is_empty()) {
+        properties["milestones"] =
+            json!({"type": "array", "items": {"type": "string"}, "description": "those that were reached"});
     }
     schema
-}
-
-fn texts_described(what: &str) -> Value {
-    json!({"type": "array", "items": {"type": "string"}, "description": what})
-}
-
-fn has_milestones(offer: &TaskOffered) -> bool {
-    offer.work.leaf().is_some_and(|task| !task.milestones.is_empty())
 }
 
 pub(super) fn read(offer: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {

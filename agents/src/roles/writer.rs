@@ -4,7 +4,7 @@ use muster_shared::flow::{Product, Report, TaskOffered, Work};
 use muster_shared::text::first_line;
 use serde_json::{Value, json};
 
-use super::{Document, Faults, RoleRules, SINGLE_ANSWER_STEPS, Submission};
+use super::{Document, Faults, RoleRules, Submission};
 use crate::react::partial::UNFINISHED;
 
 /// Longest title that is made from the goal, in characters.
@@ -12,17 +12,13 @@ const TITLE: usize = 100;
 /// Longest note on an unfinished task, in characters.
 const UNFINISHED_SHOWN: usize = 400;
 
-pub(super) static RULES: RoleRules = RoleRules {
-    name: "writer",
-    template: include_str!("../prompts/writer.md.j2"),
-    tools: &[],
-    max_steps: Some(SINGLE_ANSWER_STEPS),
+pub(super) static RULES: RoleRules = RoleRules::single_answer(
+    "writer",
+    include_str!("../prompts/writer.md.j2"),
     schema,
     read,
-    from_prose: Some(from_prose),
-    contract: None,
-    specialist: None,
-};
+    Some(from_prose),
+);
 
 fn schema(_: &TaskOffered) -> Value {
     json!({

@@ -3,8 +3,6 @@
 //! Integers are exact up to 128 bits, what does not fit becomes a decimal that is marked as approximate, and a division
 //! that leaves a rest gives a decimal.
 
-use std::sync::LazyLock;
-
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
@@ -44,33 +42,25 @@ pub fn calculate(expression: &str) -> Result<Calculated, EvaluationError> {
     Ok(Calculated { value, approximate })
 }
 
-static PARAMETERS: LazyLock<Value> = LazyLock::new(|| {
-    json!({
-        "type": "object",
-        "properties": {
-            "expression": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": normalise::MAX_EXPRESSION,
-                "description": "For example `(1200 * 15%) / 3`, `2^64`, `round(sqrt(2), 4)`."
-            }
-        },
-        "required": ["expression"],
-        "additionalProperties": false
-    })
-});
-
 #[async_trait]
 impl Tool for Calculator {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "calculator",
             format!(
                 "Computes an arithmetic expression of numbers: + - * / ^ ( ), `15% of 80`, `mod(a, b)`, and {}. \
                  `log` is to base 10, angles are in radians.",
                 evaluate::FUNCTIONS
             ),
-            PARAMETERS.clone(),
+            json!({
+            "expression": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": normalise::MAX_EXPRESSION,
+                "description": "For example `(1200 * 15%) / 3`, `2^64`, `round(sqrt(2), 4)`."
+            }
+        }),
+            &["expression"],
         )
         .with_sample(json!({"expression": "2 + 3"}))
     }

@@ -41,12 +41,10 @@ struct Read;
 #[async_trait]
 impl Tool for Search {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             SEARCH,
             "Searches the documents; gives the best passages with path and line numbers. Few and specific words find most.",
             json!({
-                "type": "object",
-                "properties": {
                     "query": {"type": "string", "minLength": 1, "maxLength": 2000},
                     "path": {
                         "type": "string", "minLength": 1, "maxLength": 1000,
@@ -57,10 +55,7 @@ impl Tool for Search {
                         "description": "exact: this very text, line by line"
                     },
                     "k": {"type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": DEFAULT_HITS}
-                },
-                "required": ["query"],
-                "additionalProperties": false
-            }),
+                }), &["query"],
         )
         .needing(Permission::ReadDocuments)
     }
@@ -147,12 +142,10 @@ fn nothing(query: &str, path: Option<&str>) -> String {
 #[async_trait]
 impl Tool for Read {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             READ,
             "Reads a document: lines by their numbers, or what stands under a heading.",
             json!({
-                "type": "object",
-                "properties": {
                     "path": {"type": "string", "minLength": 1, "maxLength": 1000},
                     "from": {"type": "integer", "minimum": 1, "default": 1},
                     "to": {"type": "integer", "minimum": 1, "description": "80 lines when absent"},
@@ -161,10 +154,7 @@ impl Tool for Read {
                         "type": "string", "minLength": 1, "maxLength": 1000,
                         "description": "a very long line is shown around these words"
                     }
-                },
-                "required": ["path"],
-                "additionalProperties": false
-            }),
+                }), &["path"],
         )
         .needing(Permission::ReadDocuments)
     }

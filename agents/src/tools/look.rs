@@ -32,21 +32,16 @@ pub(super) struct Look;
 #[async_trait]
 impl Tool for Look {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             LOOK,
             "Has a model look at a picture among the documents; gives what it says it sees. Cite the picture as path:1.",
             json!({
-                "type": "object",
-                "properties": {
                     "path": {"type": "string", "minLength": 1, "maxLength": 1000},
                     "question": {
                         "type": "string", "minLength": 1, "maxLength": 2000,
                         "description": "what is to be found out; what it shows when absent"
                     }
-                },
-                "required": ["path"],
-                "additionalProperties": false
-            }),
+                }), &["path"],
         )
         .needing(Permission::ReadDocuments)
         .with_timeout(TIMEOUT)

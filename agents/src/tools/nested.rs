@@ -30,27 +30,22 @@ struct PlanTool;
 #[async_trait]
 impl Tool for PlanTool {
     fn spec(&self) -> ToolSpec {
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "goal": {
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": MAX_GOAL_BYTES,
-                    "description": "what the run is to achieve, with all that it needs to know"
-                },
-                "domain": {
-                    "type": "string",
-                    "maxLength": MAX_DOMAIN_BYTES,
-                    "description": "the domain whose orchestrator is to see to it, where the fleet has one"
-                }
+        let properties = json!({
+            "goal": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": MAX_GOAL_BYTES,
+                "description": "what the run is to achieve, with all that it needs to know"
             },
-            "required": ["goal"],
-            "additionalProperties": false
+            "domain": {
+                "type": "string",
+                "maxLength": MAX_DOMAIN_BYTES,
+                "description": "the domain whose orchestrator is to see to it, where the fleet has one"
+            }
         });
         let what = "Has a plan made and carried out for a part of this task that takes several steps of several \
                     agents; you go on with its report. Not for the whole task, and not for what a step or two do.";
-        waiting(PLAN, what.to_owned(), parameters, RolePermission::Plan)
+        waiting(PLAN, what.to_owned(), properties, "goal", RolePermission::Plan)
     }
 
     async fn call(&self, _: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
@@ -85,21 +80,16 @@ impl Tool for ByBlueprint {
             Some(format!("{} ({}): {}", listed.name, params.join(", "), found.description))
         });
         let known: Vec<String> = known.take(MOST_LISTED).collect();
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "name": { "type": "string", "description": "which blueprint" },
-                "params": { "type": "object", "description": "values for its parameters, from what you know" }
-            },
-            "required": ["name"],
-            "additionalProperties": false
+        let properties = json!({
+            "name": { "type": "string", "description": "which blueprint" },
+            "params": { "type": "object", "description": "values for its parameters, from what you know" }
         });
         let what = format!(
             "Has a plan carried out that was written beforehand, with values of yours; you go on with its report. \
              There are: {}",
             known.join("; ")
         );
-        waiting(BLUEPRINT, what, parameters, RolePermission::Blueprints)
+        waiting(BLUEPRINT, what, properties, "name", RolePermission::Blueprints)
     }
 
     async fn call(&self, _: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
@@ -127,8 +117,14 @@ impl Tool for ByBlueprint {
 const MOST_LISTED: usize = 20;
 
 /// A tool that does nothing by itself: called again it asks for the same.
-fn waiting(name: &str, what: String, parameters: Value, permission: RolePermission) -> ToolSpec {
-    ToolSpec::new(name, what, parameters)
+fn waiting(
+    name: &str,
+    what: String,
+    properties: Value,
+    required: &str,
+    permission: RolePermission,
+) -> ToolSpec {
+    ToolSpec::with_properties(name, what, properties, &[required])
         .with_side_effects()
         .when_uncertain(Uncertain::Repeat)
         .behind(permission)

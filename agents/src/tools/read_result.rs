@@ -70,18 +70,14 @@ pub(super) struct ReadResult;
 #[async_trait]
 impl Tool for ReadResult {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             READ_RESULT,
             "Reads on in a result of yours that was cut: its mark says by which id and from where.",
             json!({
-                "type": "object",
-                "properties": {
-                    "id": {"type": "string", "minLength": 1, "maxLength": 64},
-                    "offset": {"type": "integer", "minimum": 0, "default": 0, "description": "in bytes"}
-                },
-                "required": ["id"],
-                "additionalProperties": false
+                "id": {"type": "string", "minLength": 1, "maxLength": 64},
+                "offset": {"type": "integer", "minimum": 0, "default": 0, "description": "in bytes"}
             }),
+            &["id"],
         )
     }
 

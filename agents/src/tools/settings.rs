@@ -16,8 +16,7 @@ use serde::{Deserialize, Serialize};
 
 settings! {
     /// Tools, whoever calls them. Which of them a role has is set by `agent.tools`.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq)]
     pub struct ToolSettings {
         /// Tools that are off until they stand here, because they run programs, reach other machines or spend: names,
         /// `prefix.*`, or `*`. `muster tools list` shows which there are.
@@ -39,11 +38,11 @@ settings! {
         /// When a tool that cannot be reached, answers too late or breaks is left alone.
         pub breaker: ToolBreakerRules = ToolBreakerRules::default() => internal(),
         /// Answers of pure tools that serve others.
-        pub cache: ToolCacheSettings = ToolCacheSettings::default() => group(ToolCacheSettings::SETTINGS),
+        pub cache: ToolCacheSettings,
         /// What programs that tools run may use, and what must keep them in.
-        pub sandbox: SandboxSettings = SandboxSettings::default() => group(SandboxSettings::SETTINGS),
+        pub sandbox: SandboxSettings,
         /// What is reached by `fetch` and `fetch_file`.
-        pub web: WebSettings = WebSettings::default() => group(WebSettings::SETTINGS),
+        pub web: WebSettings,
         /// Tools that agents of a role offer to others while they live, by role: names, `prefix.*`, or `*`. Others know them
         /// as `lent-ROLE.NAME`, and call them where their owner runs.
         pub lend: BTreeMap<Role, Vec<String>> = BTreeMap::new() => named("researcher", &list().example("[\"sql\"]")); Fleet Trust,
@@ -54,13 +53,13 @@ settings! {
         /// Leases of tools that are lent.
         pub lease: LeaseSettings = LeaseSettings::default() => internal(),
         /// Who answers `web_search`.
-        pub search: SearchSettings = SearchSettings::default() => group(SearchSettings::SETTINGS),
+        pub search: SearchSettings,
         /// Services that `http_request` may call.
-        pub http: HttpSettings = HttpSettings::default() => group(HttpSettings::SETTINGS),
+        pub http: HttpSettings,
         /// How much `sql` may use.
         pub sql: SqlSettings = SqlSettings::default() => internal(),
         /// MCP servers: the file that names them, what is believed of what they say, and limits.
-        pub mcp: McpSettings = McpSettings::default() => group(McpSettings::SETTINGS),
+        pub mcp: McpSettings,
         /// Processes that serve tools over the bus: `muster agent tools`, `muster agent mcp`.
         pub server: ToolServerSettings = ToolServerSettings::default() => internal(),
     }

@@ -1,6 +1,6 @@
 //! The tools for the files of a run's workspace: what tasks write down for each other and for the person who asked.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use muster_shared::flow::Artifact;
@@ -29,42 +29,6 @@ struct List;
 struct Write;
 struct Append;
 
-static PATH_ONLY: LazyLock<Value> = LazyLock::new(|| {
-    json!({
-        "type": "object",
-        "properties": {"path": path_schema()},
-        "required": ["path"],
-        "additionalProperties": false
-    })
-});
-
-static PATH_TEXT_AND_VERSION: LazyLock<Value> = LazyLock::new(|| {
-    json!({
-        "type": "object",
-        "properties": {
-            "path": path_schema(),
-            "text": {"type": "string"},
-            "replaces": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 64,
-                "description": "of another task's file: the version that it replaces"
-            }
-        },
-        "required": ["path", "text"],
-        "additionalProperties": false
-    })
-});
-
-static PATH_AND_TEXT: LazyLock<Value> = LazyLock::new(|| {
-    json!({
-        "type": "object",
-        "properties": {"path": path_schema(), "text": {"type": "string"}},
-        "required": ["path", "text"],
-        "additionalProperties": false
-    })
-});
-
 fn path_schema() -> Value {
     json!({
         "type": "string",
@@ -77,8 +41,13 @@ fn path_schema() -> Value {
 #[async_trait]
 impl Tool for Read {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new("workspace.read", "Reads a text file of the run's workspace.", PATH_ONLY.clone())
-            .needing(Permission::ReadWorkspace)
+        ToolSpec::with_properties(
+            "workspace.read",
+            "Reads a text file of the run's workspace.",
+            json!({"path": path_schema()}),
+            &["path"],
+        )
+        .needing(Permission::ReadWorkspace)
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
@@ -96,10 +65,11 @@ impl Tool for Read {
 #[async_trait]
 impl Tool for List {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "workspace.list",
             "Lists the files of the run's workspace with their sizes, who wrote them, and their versions.",
-            json!({"type": "object", "properties": {}, "additionalProperties": false}),
+            json!({}),
+            &[],
         )
         .needing(Permission::ReadWorkspace)
     }
@@ -122,10 +92,20 @@ impl Tool for List {
 #[async_trait]
 impl Tool for Write {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "workspace.write",
             "Writes a text file of the run's workspace, over your own if it is there.",
-            PATH_TEXT_AND_VERSION.clone(),
+            json!({
+                "path": path_schema(),
+                "text": {"type": "string"},
+                "replaces": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 64,
+                    "description": "of another task's file: the version that it replaces"
+                }
+            }),
+            &["path", "text"],
         )
         .needing(Permission::WriteWorkspace)
         .with_side_effects()
@@ -147,10 +127,11 @@ impl Tool for Write {
 #[async_trait]
 impl Tool for Append {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "workspace.append",
             "Adds text to the end of a file in the run's workspace, which is made when it is not there.",
-            PATH_AND_TEXT.clone(),
+            json!({"path": path_schema(), "text": {"type": "string"}}),
+            &["path", "text"],
         )
         .needing(Permission::WriteWorkspace)
         .with_side_effects()

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use muster_shared::settings;
-use serde::{Deserialize, Serialize};
 
 settings! {
     /// Settings of a process that serves tools.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Copy, PartialEq, Eq)]
     pub const struct ToolServerSettings {
         /// Calls that are carried out at the same time. Further ones are refused as busy, and made again by who called.
         pub at_once: u32 = 16 => internal(),
@@ -24,8 +22,7 @@ settings! {
 
 settings! {
     /// Leases of tools that an agent lends.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Copy, PartialEq, Eq)]
     pub const struct LeaseSettings {
         /// How long a lease holds from when it was given or its tool was last used. It ends with its task at the latest.
         #[serde(with = "muster_shared::span")]

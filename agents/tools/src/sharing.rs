@@ -19,8 +19,7 @@ const MOST_ARGUMENTS: usize = 16 * 1024;
 settings! {
     /// Answers of pure tools that serve agents of the same role which make the same call, in the whole fleet. Tools say how long
     /// theirs do.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Copy, PartialEq, Eq)]
     pub struct ToolCacheSettings {
         /// How old an answer may be, whatever its tool says; 0 to call every time.
         #[serde(with = "muster_shared::span")]

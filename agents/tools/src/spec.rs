@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use async_trait::async_trait;
 use muster_shared::flow::{RolePermission, ToolCache};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use crate::context::ToolContext;
 pub use crate::result::{ToolFailure, ToolOutput, ToolResult, ToolStatus};
@@ -187,6 +187,21 @@ impl ToolSpec {
             inner: BTreeSet::new(),
             cache: None,
         }
+    }
+
+    /// The same for a tool whose arguments are an object with these properties and no others.
+    pub fn with_properties(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        properties: Value,
+        required: &[&str],
+    ) -> Self {
+        let mut parameters = json!({"type": "object", "properties": properties});
+        if !required.is_empty() {
+            parameters["required"] = json!(required);
+        }
+        parameters["additionalProperties"] = Value::Bool(false);
+        Self::new(name, description, parameters)
     }
 
     /// Adds a permission that a call needs.

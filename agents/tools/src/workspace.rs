@@ -88,7 +88,9 @@ pub trait Workspace: Send + Sync + 'static {
     ///
     /// # Errors
     /// When it is not there, no text file, or cannot be read.
-    async fn read(&self, path: &WorkspacePath) -> Result<String, WorkspaceError>;
+    async fn read(&self, path: &WorkspacePath) -> Result<String, WorkspaceError> {
+        text_of(&self.read_bytes(path).await?, path)
+    }
 
     /// What stands in a file, whatever it is.
     ///
@@ -107,7 +109,9 @@ pub trait Workspace: Send + Sync + 'static {
     ///
     /// # Errors
     /// When another task wrote it, a limit would be passed, or the path is that of a folder or leads through a file.
-    async fn write(&self, path: &WorkspacePath, text: &str) -> Result<(), WorkspaceError>;
+    async fn write(&self, path: &WorkspacePath, text: &str) -> Result<(), WorkspaceError> {
+        self.write_bytes(path, Bytes::copy_from_slice(text.as_bytes())).await
+    }
 
     /// The same, in place of this version, whoever wrote it.
     ///
@@ -131,7 +135,17 @@ pub trait Workspace: Send + Sync + 'static {
     ///
     /// # Errors
     /// When the workspace cannot be read.
-    async fn glance(&self) -> Result<Vec<Artifact>, WorkspaceError>;
+    async fn glance(&self) -> Result<Vec<Artifact>, WorkspaceError> {
+        self.list().await
+    }
+}
+
+/// The text of a file with these bytes.
+///
+/// # Errors
+/// When they are no text.
+pub fn text_of(bytes: &Bytes, path: &WorkspacePath) -> Result<String, WorkspaceError> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| WorkspaceError::NotText(path.to_string()))
 }
 
 /// How a version of a file is called: the beginning of its hash.

@@ -96,7 +96,7 @@ pub(crate) fn kind_of(media_type: Option<&str>, bytes: &[u8]) -> Kind {
         "text/rtf" => Kind::Other,
         said if said.starts_with("text/") || said.ends_with("+json") || said.ends_with("+xml") => {
             // Servers call what they do not know plain text.
-            if said == "text/plain" && bytes.contains(&0) && !is_utf_16(bytes) {
+            if said == "text/plain" && bytes.contains(&0) && Encoding::for_bom(bytes).is_none() {
                 Kind::Other
             } else {
                 Kind::Text
@@ -113,10 +113,6 @@ pub(crate) fn essence(media_type: &str) -> String {
 
 fn looks_like_text(bytes: &[u8]) -> bool {
     !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok()
-}
-
-fn is_utf_16(bytes: &[u8]) -> bool {
-    Encoding::for_bom(bytes).is_some()
 }
 
 fn read_text(body: &Body, shown: Shown) -> Content {

@@ -32,13 +32,11 @@ pub(crate) struct Fetch {
 #[async_trait]
 impl Tool for Fetch {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "fetch",
             "Gets a page or a document from the web and shows its text: the article of a page, its tables, PDF, office \
              documents, data. Long texts are shown in parts; go on with `from`.",
             json!({
-                "type": "object",
-                "properties": {
                     "url": {"type": "string", "minLength": 1, "maxLength": 4096},
                     "from": {
                         "type": "integer", "minimum": 0, "default": 0,
@@ -49,10 +47,7 @@ impl Tool for Fetch {
                         "type": "boolean", "default": false,
                         "description": "Whether to show menus and whatever else surrounds the article"
                     }
-                },
-                "required": ["url"],
-                "additionalProperties": false
-            }),
+                }), &["url"],
         )
         .needing(Permission::Network)
         .until_allowed()
@@ -155,19 +150,14 @@ pub(crate) struct FetchFile {
 #[async_trait]
 impl Tool for FetchFile {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "fetch_file",
             "Gets a file from the web and saves it in the workspace as it is, for programs and other tools. To read a page, \
              use fetch.",
             json!({
-                "type": "object",
-                "properties": {
                     "url": {"type": "string", "minLength": 1, "maxLength": 4096},
                     "save_as": {"type": "string", "minLength": 1, "maxLength": 200, "description": "Path in the workspace"}
-                },
-                "required": ["url", "save_as"],
-                "additionalProperties": false
-            }),
+                }), &["url", "save_as"],
         )
         .needing(Permission::Network)
         .until_allowed()

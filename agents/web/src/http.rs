@@ -52,12 +52,10 @@ impl HttpRequest {
 impl Tool for HttpRequest {
     fn spec(&self) -> ToolSpec {
         let hosts = self.settings.hosts.join(", ");
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "http_request",
             format!("Calls a service by HTTP. Only these hosts: {hosts}. Keys that they need are added by themselves."),
             json!({
-                "type": "object",
-                "properties": {
                     "method": {"enum": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], "default": "GET"},
                     "url": {"type": "string", "minLength": 1, "maxLength": 4096},
                     "headers": {
@@ -65,10 +63,7 @@ impl Tool for HttpRequest {
                         "additionalProperties": {"type": "string", "maxLength": 1000}
                     },
                     "body": {"type": "string", "maxLength": LARGEST_BODY}
-                },
-                "required": ["url"],
-                "additionalProperties": false
-            }),
+                }), &["url"],
         )
         .needing(Permission::Network)
         .until_allowed()

@@ -16,8 +16,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 settings! {
     /// When a provider is left alone, and for how long.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Copy, PartialEq, Eq)]
     pub struct BreakerRules {
         /// Failed calls in a row, of the whole fleet, after which a provider is left alone for a while; 0 for never. A call
         /// without an answer in time counts as three.

@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 
 settings! {
     /// How often a model may be asked, by all processes of the fleet together.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Copy, PartialEq, Eq)]
     pub struct Rate {
         /// Requests in a minute; not limited when absent.
         pub requests_per_minute: Option<u32> = None => whole(1, 4_000_000_000).example("60"); Fleet Lower,

@@ -13,7 +13,6 @@ use std::time::Duration;
 use muster_shared::settings;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde::{Deserialize, Serialize};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -47,8 +46,6 @@ const MAY_SLEEP_LONGER: Duration = Duration::from_micros(200);
 
 settings! {
     /// How the local server runs.
-    #[derive(Debug, Clone, Serialize, Deserialize)]
-    #[serde(deny_unknown_fields, default)]
     pub struct ServerSettings {
         /// The program; searched for when absent.
         pub binary: Option<PathBuf> = None => text().example("\"/usr/local/bin/nats-server\""); Fleet Trust,

@@ -7,12 +7,10 @@ use muster_shared::flow::limits::LONGEST_RUN_MS;
 use muster_shared::flow::{Goal, RunLimits};
 use muster_shared::ids::Role;
 use muster_shared::settings;
-use serde::{Deserialize, Serialize};
 
 settings! {
     /// How an orchestrator works, and its limits.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(deny_unknown_fields, default)]
+    #[derive(PartialEq, Eq)]
     pub struct OrchestratorSettings {
         /// Its name on its host, by which it is known again when it is started again. Not a setting of its own: `agent.name`
         /// is copied here.

@@ -75,10 +75,10 @@ impl Bid {
 }
 
 settings! {
+    [default]
     /// How auctions are held.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Copy, PartialEq, Eq)]
     #[cfg_attr(test, derive(JsonSchema))]
-    #[serde(default)]
     pub const struct AuctionRules {
         /// How much time counts against cost when bids are compared, in percent.
         pub time_weight: u8 = 50 => bounded(0, 100),

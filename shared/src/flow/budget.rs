@@ -1,15 +1,12 @@
 //! Budgets: the most that a run or a task may use.
 
-use serde::{Deserialize, Serialize};
-
 use super::usage::Usage;
 use crate::settings;
 
 settings! {
     /// The most that may be used. What is absent is not limited.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Copy, PartialEq, Eq)]
     #[cfg_attr(test, derive(schemars::JsonSchema))]
-    #[serde(default, deny_unknown_fields)]
     pub struct Budget {
         /// Most model calls, answered or not.
         #[serde(skip_serializing_if = "Option::is_none")]

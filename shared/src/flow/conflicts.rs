@@ -9,9 +9,8 @@ use crate::settings;
 
 settings! {
     /// When claims count as contradicting each other, and how that is settled. Part of a run's limits.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(PartialEq, Eq)]
     #[cfg_attr(test, derive(JsonSchema))]
-    #[serde(default, deny_unknown_fields)]
     pub struct Conflicts {
         /// The ways to settle a conflict, in order: methods (each side shows how it came to its value), majority,
         /// confidence, authority, arbiter (a model judges), verify (a task is added to the plan), person. With none it is

@@ -91,9 +91,8 @@ impl std::fmt::Display for ContextAuthor {
 
 settings! {
     /// How much the tasks of a run may know in common. Part of a run's limits.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(PartialEq, Eq)]
     #[cfg_attr(test, derive(JsonSchema))]
-    #[serde(default, deny_unknown_fields)]
     pub const struct ContextLimits {
         /// Most values in the shared context of one run.
         pub max_entries: u32 = 200 => bounded(0, 2000),

@@ -13,9 +13,8 @@ use crate::settings;
 
 settings! {
     /// What holds of committees. Part of a run's limits.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(PartialEq, Eq)]
     #[cfg_attr(test, derive(JsonSchema))]
-    #[serde(default, deny_unknown_fields)]
     pub const struct Committees {
         // As many as a committee has members.
         /// Models that the members use, one after the other and from the beginning again; the run's when empty.

@@ -4,7 +4,6 @@ mod choice;
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use choice::{Granularity, ModelVerification, Writing};
@@ -48,9 +47,8 @@ pub const LONGEST_RUN_MS: u64 = 30 * 24 * 3600 * 1000;
 settings! {
     /// Limits of one run. Fixed when the run is created, so that a replay decides alike. Nobody gains from more than the
     /// most that stands here; it keeps one run from taking more than its share of the fleet.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(PartialEq, Eq)]
     #[cfg_attr(test, derive(schemars::JsonSchema))]
-    #[serde(default, deny_unknown_fields)]
     pub struct RunLimits {
         // P3.
         /// Most children of one task in a plan.
@@ -107,20 +105,20 @@ settings! {
         pub max_nesting: u32 = MAX_NESTING => bounded(0, 10),
         /// When people are asked, and what follows when they do not answer.
         #[serde(skip_serializing_if = "crate::is_default")]
-        pub people: People = People::USUAL => group(People::SETTINGS),
+        pub people: People,
         /// How much tasks may ask of each other.
         #[serde(skip_serializing_if = "crate::is_default")]
-        pub peers: Peers = Peers::USUAL => group(Peers::SETTINGS),
+        pub peers: Peers,
         /// How auctions of tasks are held.
         #[serde(skip_serializing_if = "crate::is_default")]
-        pub auction: AuctionRules = AuctionRules::USUAL => group(AuctionRules::SETTINGS),
+        pub auction: AuctionRules,
         /// How much tasks may know in common.
         #[serde(skip_serializing_if = "crate::is_default")]
-        pub context: ContextLimits = ContextLimits::USUAL => group(ContextLimits::SETTINGS),
+        pub context: ContextLimits,
         // O8, O10, O12.
         /// What is done when something goes wrong.
         #[serde(skip_serializing_if = "crate::is_default")]
-        pub responses: Responses = Responses::USUAL => group(Responses::SETTINGS),
+        pub responses: Responses,
         /// Whether a planner is asked: auto (unless the goal is small), always, never, or sparing (a goal begins as one
         /// task unless it is large, has separable parts or needs specialists; its agent may ask for a plan).
         #[serde(skip_serializing_if = "crate::is_default")]
@@ -160,11 +158,11 @@ settings! {
         pub pattern: Pattern = Pattern::Hierarchical => text(); Project Harmless,
         /// Who sits in a committee and how it comes to a verdict.
         #[serde(skip_serializing_if = "crate::is_default")]
-        pub committee: Committees = Committees::USUAL => group(Committees::SETTINGS),
+        pub committee: Committees,
         // O3.
         /// What is done about results that contradict each other.
         #[serde(skip_serializing_if = "crate::is_default")]
-        pub conflicts: Conflicts = Conflicts::default() => group(Conflicts::SETTINGS),
+        pub conflicts: Conflicts,
         // O10.
         /// Whether a reviewer reads the draft of the report before it is delivered: off or on. A review costs one more
         /// model call, and a report in its place two.

@@ -273,9 +273,8 @@ impl Information {
 
 settings! {
     /// How much tasks may ask of each other. Part of a run's limits.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(PartialEq, Eq)]
     #[cfg_attr(test, derive(JsonSchema))]
-    #[serde(default, deny_unknown_fields)]
     pub const struct Peers {
         /// Most requests to peers of one run (help, information, context, capabilities); further ones are refused.
         pub max_requests: u32 = 50 => bounded(0, 1000),

@@ -11,9 +11,8 @@ use crate::settings;
 settings! {
     /// When people are asked, for how long an answer is waited for, and what follows when none comes. Part of a run's
     /// limits.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(PartialEq, Eq)]
     #[cfg_attr(test, derive(JsonSchema))]
-    #[serde(default, deny_unknown_fields)]
     pub const struct People {
         /// Whether a person looks at the plan before it is carried out: auto (nobody does), ask, or ask-if-risky.
         pub review: ReviewPolicy = ReviewPolicy::Auto => words::<ReviewPolicy>(); Project Trust,

@@ -260,9 +260,8 @@ const MODEL_FAILURES: u32 = 8;
 
 settings! {
     /// What is done when something goes wrong. Part of a run's limits.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(PartialEq, Eq)]
     #[cfg_attr(test, derive(JsonSchema))]
-    #[serde(default, deny_unknown_fields)]
     pub const struct Responses {
         /// Models that try what others failed, one after the other: more capable, or with a larger window.
         pub stronger_models: Vec<String> = Vec::new() => list().at_most(Responses::MOST_MODELS).example("[\"openai/gpt-large\"]"); Project Trust,

@@ -7,7 +7,6 @@
 /// ```
 /// muster_shared::settings! {
 ///     /// How loud it is.
-///     #[derive(Debug)]
 ///     pub struct Sound {
 ///         /// How loud it is at first.
 ///         pub volume: u32 = 5 => whole(0, 11); Project Harmless,
@@ -17,6 +16,7 @@
 /// assert_eq!(Sound::SETTINGS[0].help(), "How loud it is at first.");
 /// ```
 ///
+/// A group of settings has only its type: its default and its settings are those of the type.
 /// A setting without them does not compile. Attributes of a group override those of its settings.
 ///
 /// ```compile_fail
@@ -29,18 +29,22 @@
 /// }
 /// ```
 ///
-/// Out of it come the type, its `Default`, and the table `SETTINGS`. A `const struct` has the constant `USUAL` with the
-/// defaults as well; then each default must be constant.
+/// The type is `Debug`, `Clone`, `Serialize` and `Deserialize`. It has defaults and denies unknown fields unless other options
+/// of serde stand in brackets before it: `[default]`. Out of it come the type, its `Default`, and the table `SETTINGS`. A
+/// `const struct` has the constant `USUAL` with the defaults as well; then each default must be constant.
 #[macro_export]
 macro_rules! settings {
+    ($(#[$($about:tt)*])* $vis:vis const struct $($rest:tt)*) => {
+        $crate::settings!([default, deny_unknown_fields] $(#[$($about)*])* $vis const struct $($rest)*);
+    };
+    ($(#[$($about:tt)*])* $vis:vis struct $($rest:tt)*) => {
+        $crate::settings!([default, deny_unknown_fields] $(#[$($about)*])* $vis struct $($rest)*);
+    };
     (
-        $(#[$($about:tt)*])*
+        [$($serde:ident),+] $(#[$($about:tt)*])*
         $vis:vis const struct $name:ident { $($fields:tt)* }
     ) => {
-        $crate::settings! {
-            $(#[$($about)*])*
-            $vis struct $name { $($fields)* }
-        }
+        $crate::settings!([$($serde),+] $(#[$($about)*])* $vis struct $name { $($fields)* });
 
         impl $name {
             /// What holds where nothing is said.
@@ -48,10 +52,10 @@ macro_rules! settings {
         }
     };
     (
-        $(#[$($about:tt)*])*
+        [$($serde:ident),+] $(#[$($about:tt)*])*
         $vis:vis struct $name:ident { $($fields:tt)* }
     ) => {
-        $crate::settings!(@type [$(#[$($about)*])*] [$vis] $name { $($fields)* });
+        $crate::settings!(@type [$($serde),+] [$(#[$($about)*])*] [$vis] $name { $($fields)* });
 
         impl Default for $name {
             fn default() -> Self {
@@ -60,15 +64,17 @@ macro_rules! settings {
         }
     };
     (@values {
-        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?),+ $(,)?
+        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty $(= $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?)?),+ $(,)?
     }) => {{
         #[allow(unused_imports)]
         use $crate::setting::kinds::*;
-        Self { $($field: $default),+ }
+        Self { $($field: $crate::setting_default!($type $(, $default)?)),+ }
     }};
-    (@type [$(#[$($about:tt)*])*] [$vis:vis] $name:ident {
-        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?),+ $(,)?
+    (@type [$($serde:ident),+] [$(#[$($about:tt)*])*] [$vis:vis] $name:ident {
+        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty $(= $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?)?),+ $(,)?
     }) => {
+        #[derive(Debug, Clone, ::serde::Serialize, ::serde::Deserialize)]
+        #[serde($($serde),+)]
         $(#[$($about)*])*
         $vis struct $name {
             $($(#[$($attr)*])* $of $field: $type),+
@@ -83,18 +89,39 @@ macro_rules! settings {
                     field: stringify!($field),
                     doc: $crate::setting_doc!([] $([$($attr)*])*),
                     default: || {
-                        let usual: $type = $default;
+                        let usual: $type = $crate::setting_default!($type $(, $default)?);
                         $crate::setting::value_of(&usual)
                     },
-                    takes: $takes$(.attributed(
-                        $crate::setting::Reach::$reach,
-                        $crate::setting::Sensitivity::$sensitivity,
-                    ))?,
+                    takes: $crate::setting_takes!($type $(, $takes $(, $reach $sensitivity)?)?),
                 }),+]
             };
         }
 
         const _: () = $crate::setting::check($name::SETTINGS);
+    };
+}
+
+/// The default of a setting, or of a group.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! setting_default {
+    ($type:ty) => {
+        <$type>::default()
+    };
+    ($type:ty, $default:expr) => {
+        $default
+    };
+}
+
+/// What a setting may be, or the settings of a group.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! setting_takes {
+    ($type:ty) => {
+        $crate::setting::kinds::group(<$type>::SETTINGS)
+    };
+    ($type:ty, $takes:expr $(, $reach:ident $sensitivity:ident)?) => {
+        $takes$(.attributed($crate::setting::Reach::$reach, $crate::setting::Sensitivity::$sensitivity))?
     };
 }
 

@@ -15,9 +15,9 @@ enum Colour {
 }
 
 crate::settings! {
+    [default]
     /// A sample.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    #[serde(default)]
+    #[derive(PartialEq)]
     struct Sample {
         /// Most steps
         /// of a task.
@@ -33,14 +33,14 @@ crate::settings! {
         /// Names.
         names: Vec<String> = vec!["a".to_owned()] => list().at_most(2); Project Harmless,
         /// More.
-        inner: Inner = Inner::default() => group(Inner::SETTINGS),
+        inner: Inner,
     }
 }
 
 crate::settings! {
+    [default]
     /// More of it.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    #[serde(default)]
+    #[derive(PartialEq)]
     const struct Inner {
         /// How long.
         #[serde(with = "crate::span")]

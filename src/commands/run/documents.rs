@@ -3,13 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use bytes::Bytes;
+use muster_agents::host::BusBlobs;
 use muster_agents::tools::edges::document_extractor;
-use muster_bus::{Bus, Store};
-use muster_corpus::{
-    BlobError, BlobStore, Corpus, CorpusError, CorpusOptions, Opened, Phase, Progress, in_words,
-};
+use muster_bus::Bus;
+use muster_corpus::{Corpus, CorpusError, CorpusOptions, Opened, Phase, Progress, in_words};
 use muster_shared::flow::{CorpusRef, FetchedDocuments};
 
 use super::fetched::{self, Brought};
@@ -86,7 +83,7 @@ pub(in crate::commands) async fn send(
     options.progress = Some(Arc::new(move |progress| {
         let _ = teller.send(Some(progress));
     }));
-    let store = Objects(bus.store());
+    let store = BusBlobs(bus.store());
     let building = Corpus::open_or_build(options, &store);
     tokio::pin!(building);
     let opened = loop {
@@ -152,22 +149,4 @@ fn summary(opened: &Opened) -> String {
         text += &format!("; {}", opened.skipped);
     }
     text
-}
-
-/// The bus's object store as the place where packs of documents travel through.
-pub(crate) struct Objects(pub(crate) Store);
-
-#[async_trait]
-impl BlobStore for Objects {
-    async fn put(&self, key: &str, bytes: Bytes) -> Result<(), BlobError> {
-        self.0.put_named(key, bytes).await.map_err(|error| BlobError(error.to_string()))
-    }
-
-    async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
-        self.0.get(key).await.map_err(|error| BlobError(error.to_string()))
-    }
-
-    async fn has(&self, key: &str) -> Result<bool, BlobError> {
-        self.0.has(key).await.map_err(|error| BlobError(error.to_string()))
-    }
 }

@@ -11,6 +11,7 @@ use muster_agents::tools::workspace::{WorkspaceError, WorkspacePath, check_place
 use muster_agents::tools::{Workspace, WorkspaceLimits};
 use muster_shared::flow::Artifact;
 use muster_shared::sync::lock;
+use muster_tools::workspace::text_of;
 use sha2::{Digest, Sha256};
 
 use crate::commands::artifacts;
@@ -100,16 +101,8 @@ fn listed(files: &Contents) -> Vec<Artifact> {
     files.iter().map(artifact).collect()
 }
 
-fn text_of(bytes: &Bytes, path: &WorkspacePath) -> Result<String, WorkspaceError> {
-    String::from_utf8(bytes.to_vec()).map_err(|_| WorkspaceError::NotText(path.to_string()))
-}
-
 #[async_trait]
 impl Workspace for HandWorkspace {
-    async fn read(&self, path: &WorkspacePath) -> Result<String, WorkspaceError> {
-        text_of(&self.read_bytes(path).await?, path)
-    }
-
     async fn read_bytes(&self, path: &WorkspacePath) -> Result<Bytes, WorkspaceError> {
         let found = self.files().get(path.as_str()).cloned();
         found.ok_or_else(|| WorkspaceError::NotFound(path.to_string()))
@@ -117,10 +110,6 @@ impl Workspace for HandWorkspace {
 
     async fn write_bytes(&self, path: &WorkspacePath, bytes: Bytes) -> Result<(), WorkspaceError> {
         self.put(path, |_| Ok(bytes)).map(drop)
-    }
-
-    async fn write(&self, path: &WorkspacePath, text: &str) -> Result<(), WorkspaceError> {
-        self.write_bytes(path, Bytes::copy_from_slice(text.as_bytes())).await
     }
 
     async fn replace(&self, path: &WorkspacePath, text: &str, _: &str) -> Result<(), WorkspaceError> {
@@ -136,10 +125,6 @@ impl Workspace for HandWorkspace {
 
     async fn list(&self) -> Result<Vec<Artifact>, WorkspaceError> {
         Ok(listed(&self.files()))
-    }
-
-    async fn glance(&self) -> Result<Vec<Artifact>, WorkspaceError> {
-        self.list().await
     }
 }
 

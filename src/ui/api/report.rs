@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use muster_agents::host::BusBlobs;
 use muster_agents::react::lookup::cited_in;
 use muster_corpus::{Corpus, CorpusError, CorpusId};
 use muster_shared::run::RunState;
@@ -13,7 +14,6 @@ use serde_json::{Value, json};
 use super::super::reply::{Problem, Reply, json};
 use super::super::state::Ui;
 use super::{After, Named, Shared, apart, record_of};
-use crate::commands::run::documents::Objects;
 use crate::commands::select;
 use crate::render::safe;
 
@@ -33,7 +33,7 @@ async fn documents(ui: &Ui, state: &RunState) -> Result<Option<Corpus>, Problem>
     let Some(wanted) = &state.goal.corpus else { return Ok(None) };
     let id = CorpusId::parse(&wanted.id).map_err(cannot)?;
     let cache = ui.app.cache_dir();
-    let store = Objects(ui.bus()?.store());
+    let store = BusBlobs(ui.bus()?.store());
     Corpus::open_or_fetch(&cache, &id, &store, None).await.map(Some).map_err(cannot)
 }
 

@@ -84,52 +84,48 @@ pub(crate) fn chart_tool(queries: Arc<Queries>) -> Arc<dyn Tool> {
 
 struct Chart(Arc<Queries>);
 
-fn schema() -> Value {
+fn properties() -> Value {
     let label = json!({"type": "string", "maxLength": 200});
     let names =
         |description| json!({"type": "array", "items": label, "maxItems": 100, "description": description});
     json!({
-        "type": "object",
-        "properties": {
-            "kind": {"enum": ["line", "bar", "area", "scatter", "histogram"]},
-            "title": label,
-            "data": {
-                "type": "object",
-                "properties": {
-                    "columns": {"type": "array", "items": label, "minItems": 1, "maxItems": 100},
-                    "rows": {"type": "array", "items": {"type": "array", "maxItems": 100}, "maxItems": MAX_ROWS}
-                },
-                "required": ["columns", "rows"],
-                "additionalProperties": false
+        "kind": {"enum": ["line", "bar", "area", "scatter", "histogram"]},
+        "title": label,
+        "data": {
+            "type": "object",
+            "properties": {
+                "columns": {"type": "array", "items": label, "minItems": 1, "maxItems": 100},
+                "rows": {"type": "array", "items": {"type": "array", "maxItems": 100}, "maxItems": MAX_ROWS}
             },
-            "file": {"type": "string", "description": "instead of data: a CSV file or another with one table"},
-            "query": {"type": "string", "description": "instead of data: a query as `sql` takes it"},
-            "files": names("with query: the files that it reads"),
-            "x": {"type": "string", "description": "the column along the axis; the first when absent"},
-            "y": names("the columns of numbers; all others when absent"),
-            "series": {"type": "string", "description": "a column whose values tell the series of one column in y apart"},
-            "stacked": {"type": "boolean"},
-            "log": {"type": "boolean", "description": "a logarithmic axis"},
-            "bins": {"type": "integer", "minimum": 1, "maximum": 100},
-            "x_label": label,
-            "y_label": label,
-            "width": {"type": "integer", "minimum": 200, "maximum": 4000},
-            "height": {"type": "integer", "minimum": 150, "maximum": 4000},
-            "path": {"type": "string", "maxLength": 200, "description": "charts/NAME.svg after the title when absent"}
+            "required": ["columns", "rows"],
+            "additionalProperties": false
         },
-        "required": ["kind"],
-        "additionalProperties": false
+        "file": {"type": "string", "description": "instead of data: a CSV file or another with one table"},
+        "query": {"type": "string", "description": "instead of data: a query as `sql` takes it"},
+        "files": names("with query: the files that it reads"),
+        "x": {"type": "string", "description": "the column along the axis; the first when absent"},
+        "y": names("the columns of numbers; all others when absent"),
+        "series": {"type": "string", "description": "a column whose values tell the series of one column in y apart"},
+        "stacked": {"type": "boolean"},
+        "log": {"type": "boolean", "description": "a logarithmic axis"},
+        "bins": {"type": "integer", "minimum": 1, "maximum": 100},
+        "x_label": label,
+        "y_label": label,
+        "width": {"type": "integer", "minimum": 200, "maximum": 4000},
+        "height": {"type": "integer", "minimum": 150, "maximum": 4000},
+        "path": {"type": "string", "maxLength": 200, "description": "charts/NAME.svg after the title when absent"}
     })
 }
 
 #[async_trait]
 impl Tool for Chart {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "chart",
             "Draws a chart from data, a file, or an SQL query, and writes it as an SVG file of the workspace. Gives the line \
              of Markdown that shows it in a report.",
-            schema(),
+            properties(),
+            &["kind"],
         )
         .needing(Permission::WriteWorkspace)
         .with_side_effects()

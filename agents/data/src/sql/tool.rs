@@ -60,13 +60,14 @@ impl Tool for Sql {
         properties["schema"] =
             json!({"type": "boolean", "description": "show tables, columns, types and first rows instead"});
         properties["limit"] = json!({"type": "integer", "minimum": 1, "maximum": self.0.settings().max_rows, "description": "most rows shown"});
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "sql",
             "Queries tables in files of the workspace and in documents by SQL (SQLite), read only: CSV, TSV, JSON, JSONL, \
              workbooks, SQLite databases. A table is named after its file, `notes/sales-2024.csv` is sales_2024, and after \
              its sheet where a workbook has several: budget_costs. Begin with `schema`: true. To count, sum or compare \
              figures, use this rather than reading them.",
-            json!({"type": "object", "properties": properties, "additionalProperties": false}),
+            properties,
+            &[],
         )
         .with_timeout(self.0.timeout())
     }
@@ -91,16 +92,12 @@ impl Tool for Save {
     fn spec(&self) -> ToolSpec {
         let mut properties = properties();
         properties["path"] = json!({"type": "string", "minLength": 5, "maxLength": 200, "description": "such as results/totals.csv"});
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "sql.save",
             "Does what `sql` does and writes all rows as a CSV file of the workspace, which can be queried again, drawn by \
              `chart`, or delivered.",
-            json!({
-                "type": "object",
-                "properties": properties,
-                "required": ["query", "path"],
-                "additionalProperties": false
-            }),
+            properties,
+            &["query", "path"],
         )
         .needing(Permission::WriteWorkspace)
         .with_side_effects()

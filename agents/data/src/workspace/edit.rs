@@ -32,13 +32,11 @@ struct Arguments {
 #[async_trait]
 impl Tool for Edit {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "workspace.edit",
             "Changes a part of a text file of the run's workspace: puts `new` in the place of `old`, which must stand in the \
              file exactly once, or applies `diff`, a unified diff. Nothing is changed where it does not fit.",
             json!({
-                "type": "object",
-                "properties": {
                     "path": {"type": "string", "minLength": 1, "maxLength": MAX_PATH, "description": "such as notes/findings.md"},
                     "old": {"type": "string", "description": "the very text, with its spaces and line ends"},
                     "new": {"type": "string"},
@@ -49,10 +47,7 @@ impl Tool for Edit {
                         "maxLength": 64,
                         "description": "of another task's file: the version that is changed"
                     }
-                },
-                "required": ["path"],
-                "additionalProperties": false
-            }),
+                }), &["path"],
         )
         .needing(Permission::ReadWorkspace)
         .needing(Permission::WriteWorkspace)

@@ -147,7 +147,12 @@ fn hunks(diff: &str) -> Result<Vec<Hunk>, String> {
     while let Some((number, line)) = lines.next() {
         if let Some(header) = line.strip_prefix("@@") {
             found.push(Hunk {
-                from: begin(header).ok_or_else(|| wrong_header(number, line))?,
+                from: begin(header).ok_or_else(|| {
+                    format!(
+                        "line {number} of the diff, `{}`, should be such as `@@ -1,3 +1,4 @@`",
+                        shown(line)
+                    )
+                })?,
                 old: Vec::new(),
                 new: Vec::new(),
             });
@@ -209,10 +214,6 @@ fn begin(header: &str) -> Option<usize> {
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
     let (_, added) = after.split_once('+')?;
     added.starts_with(|c: char| c.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
-}
-
-fn wrong_header(number: usize, line: &str) -> String {
-    format!("line {number} of the diff, `{}`, should be such as `@@ -1,3 +1,4 @@`", shown(line))
 }
 
 #[cfg(test)]

@@ -67,12 +67,10 @@ enum Wanted {
 #[async_trait]
 impl Tool for Search {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "workspace.search",
             "Searches the text files of the run's workspace, line by line, and gives path:line with each line found.",
             json!({
-                "type": "object",
-                "properties": {
                     "query": {"type": "string", "minLength": 1, "maxLength": MAX_PATTERN},
                     "kind": {
                         "enum": ["words", "exact", "regex"],
@@ -80,10 +78,7 @@ impl Tool for Search {
                     },
                     "path": {"type": "string", "maxLength": 200, "description": "only files whose path has this in it, such as notes/"},
                     "limit": {"type": "integer", "minimum": 1, "maximum": MAX_HITS}
-                },
-                "required": ["query"],
-                "additionalProperties": false
-            }),
+                }), &["query"],
         )
         .needing(Permission::ReadWorkspace)
     }

@@ -30,12 +30,15 @@ fn strength_of(term: &Term, statement: &Statement) -> f64 {
         return whole_strength(term, statement);
     }
     let aside = if term.identifier { 1.0 } else { ASIDE };
-    let strengths = [
+    first_that_holds([
         (statement.main.contains(&term.stem), 1.0),
         (!term.near.is_disjoint(&statement.main), BY_SYNONYM),
         (statement.stems.contains(&term.stem), aside),
         (!term.near.is_disjoint(&statement.stems), aside * BY_SYNONYM),
-    ];
+    ])
+}
+
+fn first_that_holds(strengths: [(bool, f64); 4]) -> f64 {
     strengths.into_iter().find(|(holds, _)| *holds).map_or(0.0, |(_, strength)| strength)
 }
 
@@ -57,13 +60,12 @@ pub(super) fn asked_above(
 }
 
 fn whole_strength(term: &Term, statement: &Statement) -> f64 {
-    let strengths = [
+    first_that_holds([
         (statement.main.contains(&term.stem), INTRODUCES),
         (!term.near.is_disjoint(&statement.main), INTRODUCES * BY_SYNONYM),
         (statement.stems.contains(&term.stem), if term.identifier { INTRODUCES } else { IN_A_PART }),
         (!term.near.is_disjoint(&statement.stems), IN_A_PART * BY_SYNONYM),
-    ];
-    strengths.into_iter().find(|(holds, _)| *holds).map_or(0.0, |(_, strength)| strength)
+    ])
 }
 
 /// Whether the heading right above a statement asks the question: it has all its telling words and few others.

@@ -21,7 +21,6 @@ use genai::ServiceTarget;
 use genai::chat::{ChatOptions, ChatRequest as GenaiRequest};
 use muster_shared::settings;
 use muster_shared::time::millis;
-use serde::{Deserialize, Serialize};
 
 pub use client::ProviderClient;
 
@@ -34,8 +33,7 @@ use wire::{Asked, Door, Wishes};
 
 settings! {
     /// Time and size limits of one call.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Copy, PartialEq, Eq)]
     pub struct CallLimits {
         /// From the question to the whole answer.
         #[serde(with = "muster_shared::span")]

@@ -4,14 +4,12 @@ use std::time::Duration;
 
 use muster_shared::backoff::Backoff;
 use muster_shared::settings;
-use serde::{Deserialize, Serialize};
 
 use crate::model::chat::ModelError;
 
 settings! {
     /// Limits of retrying.
-    #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Copy, PartialEq)]
     pub struct RetryLimits {
         /// Calls per target, the first one included.
         pub attempts: u32 = 5 => whole(1, 1000); Fleet Harmless,

@@ -204,9 +204,7 @@ impl TaskSession<'_> {
         chosen: &ChosenAction,
         clock: Clock,
     ) -> Result<(), Failure> {
-        let step = self.make_step(chosen.clone(), None, clock);
-        let kept = ToolStarted { step, idempotency_key: String::new() };
-        Ok(journal.append(&AgentEvent::ToolStarted(kept)).await?)
+        self.announce(journal, chosen, clock, String::new()).await
     }
 
     /// Journals the model's answer before its tool has ended.
@@ -215,9 +213,10 @@ impl TaskSession<'_> {
         journal: &mut Journal,
         chosen: &ChosenAction,
         clock: Clock,
+        idempotency_key: String,
     ) -> Result<(), Failure> {
         let step = self.make_step(chosen.clone(), None, clock);
-        let begun = ToolStarted { step, idempotency_key: self.idempotency_key() };
+        let begun = ToolStarted { step, idempotency_key };
         Ok(journal.append(&AgentEvent::ToolStarted(begun)).await?)
     }
 

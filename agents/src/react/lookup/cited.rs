@@ -1,7 +1,7 @@
 //! The places that a product cites, and for what. Pure.
 
 use muster_corpus::CitedPlace;
-use muster_shared::flow::Product;
+use muster_shared::flow::{Citation, Product};
 
 use super::scan::{self, TextPlace};
 
@@ -44,13 +44,7 @@ pub(super) fn cites(product: &Product) -> Vec<Cite> {
                 add_text(&mut all, Text::Finding(at), &finding.text);
                 let group = next_group(&all);
                 for (of, citation) in finding.citations.iter().enumerate() {
-                    let place = CitedPlace {
-                        path: citation.path.clone(),
-                        line: citation.line,
-                        quote: citation.quote.clone(),
-                        statement: without_places(&finding.text),
-                        group,
-                    };
+                    let place = place(citation, without_places(&finding.text), group);
                     all.push(Cite { spot: Spot::Finding(at, of), place, text: None });
                 }
             }
@@ -59,13 +53,7 @@ pub(super) fn cites(product: &Product) -> Vec<Cite> {
             for (at, claim) in result.claims.iter().enumerate() {
                 let group = next_group(&all);
                 for (of, citation) in claim.evidence.iter().enumerate() {
-                    let place = CitedPlace {
-                        path: citation.path.clone(),
-                        line: citation.line,
-                        quote: citation.quote.clone(),
-                        statement: String::new(),
-                        group,
-                    };
+                    let place = place(citation, String::new(), group);
                     all.push(Cite { spot: Spot::Claim(at, of), place, text: None });
                 }
             }
@@ -74,6 +62,10 @@ pub(super) fn cites(product: &Product) -> Vec<Cite> {
         _ => {}
     }
     all
+}
+
+fn place(Citation { path, line, quote }: &Citation, statement: String, group: u32) -> CitedPlace {
+    CitedPlace { path: path.clone(), line: *line, quote: quote.clone(), statement, group }
 }
 
 fn next_group(all: &[Cite]) -> u32 {

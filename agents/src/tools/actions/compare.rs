@@ -19,41 +19,37 @@ pub(super) struct Compare;
 #[async_trait]
 impl Tool for Compare {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             COMPARE,
             "Compares things by criteria and ranks them. Give each thing its values where they are known: then the ranking is \
              computed from them. Where values lack, the model scores from 0 to 10 by the text that you give.",
             json!({
-                "type": "object",
-                "properties": {
+                "items": {
+                    "type": "array", "minItems": 2, "maxItems": MAX_SIDE,
                     "items": {
-                        "type": "array", "minItems": 2, "maxItems": MAX_SIDE,
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "name": {"type": "string", "minLength": 1},
-                                "text": {"type": "string", "description": "what is known of it"},
-                                "values": {"type": "object", "additionalProperties": {"type": "number"}, "description": "value by criterion"}
-                            },
-                            "required": ["name"]
-                        }
-                    },
-                    "criteria": {
-                        "type": "array", "minItems": 1, "maxItems": MAX_SIDE,
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "name": {"type": "string", "minLength": 1},
-                                "weight": {"type": "number", "minimum": 0, "description": "1 by default"},
-                                "better": {"type": "string", "enum": ["more", "less"], "description": "more by default"}
-                            },
-                            "required": ["name"]
-                        }
+                        "type": "object",
+                        "properties": {
+                            "name": {"type": "string", "minLength": 1},
+                            "text": {"type": "string", "description": "what is known of it"},
+                            "values": {"type": "object", "additionalProperties": {"type": "number"}, "description": "value by criterion"}
+                        },
+                        "required": ["name"]
                     }
                 },
-                "required": ["items", "criteria"],
-                "additionalProperties": false
+                "criteria": {
+                    "type": "array", "minItems": 1, "maxItems": MAX_SIDE,
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "name": {"type": "string", "minLength": 1},
+                            "weight": {"type": "number", "minimum": 0, "description": "1 by default"},
+                            "better": {"type": "string", "enum": ["more", "less"], "description": "more by default"}
+                        },
+                        "required": ["name"]
+                    }
+                }
             }),
+            &["items", "criteria"],
         )
     }
 
@@ -134,7 +130,8 @@ pub(super) fn by_model(arguments: &Value) -> Option<Thinking> {
 pub(super) fn ranked_by(arguments: &Value, said: &Value) -> String {
     let (items, criteria, lacking) = (items(arguments), criteria(arguments), lacking(arguments));
     let mut totals: Vec<(f64, &str)> = items.iter().map(|item| (0.0, text_of(item, "name"))).collect();
-    let mut table = format!("| criterion | weight |{}", names_of(&totals));
+    let names: String = totals.iter().map(|(_, name)| format!(" {name} |")).collect();
+    let mut table = format!("| criterion | weight |{names}");
     let _ = write!(table, "\n|---|---|{}", "---|".repeat(totals.len()));
     let mut reasons = String::new();
     for criterion in &criteria {
@@ -176,10 +173,6 @@ pub(super) fn ranked_by(arguments: &Value, said: &Value) -> String {
     let ranking: Vec<String> =
         totals.iter().map(|(total, name)| format!("{name} ({:.0} %)", share_of(*total, &criteria))).collect();
     format!("{table}\n\nRanking: {}{reasons}", ranking.join(", "))
-}
-
-fn names_of(totals: &[(f64, &str)]) -> String {
-    totals.iter().map(|(_, name)| format!(" {name} |")).collect()
 }
 
 fn score(said: &Value, item: &str, criterion: &str) -> Option<f64> {

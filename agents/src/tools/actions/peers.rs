@@ -24,8 +24,8 @@ pub(super) struct WriteContext;
 pub(super) struct ReadContext;
 
 /// A tool that does nothing by itself: called again, it asks for the same.
-fn spec(name: &str, what: &str, parameters: Value) -> ToolSpec {
-    ToolSpec::new(name, what, parameters)
+fn spec(name: &str, what: &str, properties: Value, required: &[&str]) -> ToolSpec {
+    ToolSpec::with_properties(name, what, properties, required)
         .with_side_effects()
         .when_uncertain(Uncertain::Repeat)
         .behind(RolePermission::Peers)
@@ -50,19 +50,15 @@ impl Tool for AskPeer {
             "Asks another agent a question, and goes on with its answer. Name who is asked in one way: by `role`, by \
              `capability`, or an `agent`. Use it for what a specialist knows better; `who_can` tells whom to ask.",
             json!({
-                "type": "object",
-                "properties": {
-                    "role": who("a role, such as researcher"),
-                    "capability": who("what it has to be able to do"),
-                    "agent": who("the id of an agent; any of its role may answer"),
-                    "question": {
-                        "type": "string", "minLength": 1, "maxLength": 4000, "description": "understandable by itself"
-                    },
-                    "why": {"type": "string", "maxLength": 2000, "description": "what hangs on it"}
+                "role": who("a role, such as researcher"),
+                "capability": who("what it has to be able to do"),
+                "agent": who("the id of an agent; any of its role may answer"),
+                "question": {
+                    "type": "string", "minLength": 1, "maxLength": 4000, "description": "understandable by itself"
                 },
-                "required": ["question"],
-                "additionalProperties": false
+                "why": {"type": "string", "maxLength": 2000, "description": "what hangs on it"}
             }),
+            &["question"],
         )
     }
 
@@ -93,18 +89,14 @@ impl Tool for ShareInfo {
             "Tells other tasks of this run something that they should know now, such as a fact that changes what they look \
              for. Your own result reaches those that depend on you anyway.",
             json!({
-                "type": "object",
-                "properties": {
-                    "text": {"type": "string", "minLength": 1, "maxLength": 8000, "description": "understandable by itself"},
-                    "tasks": {
-                        "type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 20,
-                        "description": "for which tasks, by index or name; without it, for those that depend on yours or \
-                                        work for the same task as you do"
-                    }
-                },
-                "required": ["text"],
-                "additionalProperties": false
+                "text": {"type": "string", "minLength": 1, "maxLength": 8000, "description": "understandable by itself"},
+                "tasks": {
+                    "type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 20,
+                    "description": "for which tasks, by index or name; without it, for those that depend on yours or \
+                                    work for the same task as you do"
+                }
             }),
+            &["text"],
         )
     }
 
@@ -121,16 +113,13 @@ impl Tool for RequestContext {
             NAMES[2],
             "Tells what other tasks of this run gave so far, or how the run stands. No model and no person is asked.",
             json!({
-                "type": "object",
-                "properties": {
-                    "tasks": {
-                        "type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 20,
-                        "description": "of which tasks, by index or name; of the whole run without it"
-                    },
-                    "question": {"type": "string", "maxLength": 2000, "description": "what you look for"}
+                "tasks": {
+                    "type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 20,
+                    "description": "of which tasks, by index or name; of the whole run without it"
                 },
-                "additionalProperties": false
+                "question": {"type": "string", "maxLength": 2000, "description": "what you look for"}
             }),
+            &[],
         )
     }
 
@@ -147,15 +136,12 @@ impl Tool for WhoCan {
             NAMES[3],
             "Tells which roles of this fleet say that they can do something, so that you can `ask_peer` or `delegate`.",
             json!({
-                "type": "object",
-                "properties": {
-                    "needs": {
-                        "type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 20,
-                        "description": "what is to be done, in a word or two each; without it, everybody is named"
-                    }
-                },
-                "additionalProperties": false
+                "needs": {
+                    "type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 20,
+                    "description": "what is to be done, in a word or two each; without it, everybody is named"
+                }
             }),
+            &[],
         )
     }
 
@@ -172,18 +158,14 @@ impl Tool for WriteContext {
             "Writes a value that all tasks of this run share, such as an agreed name or figure. Name the version that you \
              saw, 0 for a new one: if somebody wrote it since, you are told what there is instead. Whom it concerns is told.",
             json!({
-                "type": "object",
-                "properties": {
-                    "key": {
-                        "type": "string", "minLength": 1, "maxLength": 64,
-                        "description": "a letter, then letters, digits, -, _ and ."
-                    },
-                    "value": {"description": "a text, a number, true or false, a list or an object; its type stays"},
-                    "version": {"type": "integer", "minimum": 0, "description": "the version that you saw"}
+                "key": {
+                    "type": "string", "minLength": 1, "maxLength": 64,
+                    "description": "a letter, then letters, digits, -, _ and ."
                 },
-                "required": ["key", "value"],
-                "additionalProperties": false
+                "value": {"description": "a text, a number, true or false, a list or an object; its type stays"},
+                "version": {"type": "integer", "minimum": 0, "description": "the version that you saw"}
             }),
+            &["key", "value"],
         )
     }
 
@@ -203,13 +185,10 @@ impl Tool for ReadContext {
             "Reads values that the tasks of this run share, with their versions: one by its key, all without. You are told \
              when what you asked for changes.",
             json!({
-                "type": "object",
-                "properties": {
-                    "key": {"type": "string", "maxLength": 64, "description": "the key, or how keys begin"},
-                    "prefix": {"type": "boolean", "description": "whether all keys that begin so are meant"}
-                },
-                "additionalProperties": false
+                "key": {"type": "string", "maxLength": 64, "description": "the key, or how keys begin"},
+                "prefix": {"type": "boolean", "description": "whether all keys that begin so are meant"}
             }),
+            &[],
         )
     }
 

@@ -21,21 +21,17 @@ pub(super) struct Delegate;
 #[async_trait]
 impl Tool for RequestInfo {
     fn spec(&self) -> ToolSpec {
-        let spec = ToolSpec::new(
+        let spec = ToolSpec::with_properties(
             "request_info",
             "Asks for what you need and do not have: results and documents are looked through first, then a person is asked.",
             json!({
-                "type": "object",
-                "properties": {
-                    "question": {"type": "string", "minLength": 1, "maxLength": 4000},
-                    "why": {"type": "string", "maxLength": 2000, "description": "what hangs on it"},
-                    "choices": {"type": "array", "items": {"type": "string"}, "maxItems": 20},
-                    "default": {"type": "string", "description": "what you go on with when nobody answers"},
-                    "ask_person": {"type": "boolean", "default": false, "description": "what was found does not answer"}
-                },
-                "required": ["question"],
-                "additionalProperties": false
+                "question": {"type": "string", "minLength": 1, "maxLength": 4000},
+                "why": {"type": "string", "maxLength": 2000, "description": "what hangs on it"},
+                "choices": {"type": "array", "items": {"type": "string"}, "maxItems": 20},
+                "default": {"type": "string", "description": "what you go on with when nobody answers"},
+                "ask_person": {"type": "boolean", "default": false, "description": "what was found does not answer"}
             }),
+            &["question"],
         );
         spec.with_side_effects().when_uncertain(Uncertain::Repeat)
     }
@@ -71,22 +67,18 @@ impl Tool for RequestInfo {
 #[async_trait]
 impl Tool for Escalate {
     fn spec(&self) -> ToolSpec {
-        let spec = ToolSpec::new(
+        let spec = ToolSpec::with_properties(
             "escalate",
             "Lets a person decide, and goes on with the decision. Use it rather than guess: the task is ambiguous, a business \
              decision, a security risk, has constraints in conflict, or lacks critical information.",
             json!({
-                "type": "object",
-                "properties": {
-                    "trigger": {"type": "string", "enum": TRIGGERS},
-                    "question": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "what is to be decided"},
-                    "why": {"type": "string", "maxLength": 2000, "description": "what you know, and what hangs on it"},
-                    "choices": {"type": "array", "items": {"type": "string"}, "maxItems": 20},
-                    "default": {"type": "string", "description": "what you go on with when nobody answers"}
-                },
-                "required": ["trigger", "question"],
-                "additionalProperties": false
+                "trigger": {"type": "string", "enum": TRIGGERS},
+                "question": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "what is to be decided"},
+                "why": {"type": "string", "maxLength": 2000, "description": "what you know, and what hangs on it"},
+                "choices": {"type": "array", "items": {"type": "string"}, "maxItems": 20},
+                "default": {"type": "string", "description": "what you go on with when nobody answers"}
             }),
+            &["trigger", "question"],
         );
         spec.with_side_effects().when_uncertain(Uncertain::Repeat).behind(RolePermission::People)
     }
@@ -114,32 +106,28 @@ fn asked(question: &str, why: &str, arguments: &Value) -> Question {
 #[async_trait]
 impl Tool for Delegate {
     fn spec(&self) -> ToolSpec {
-        let spec = ToolSpec::new(
+        let spec = ToolSpec::with_properties(
             "delegate",
             "Hands a part of your task to another agent, as a task of its own, and goes on with its result. Use it for what \
              another role does better; do not hand over the whole.",
             json!({
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "a few words that name it"},
-                    "goal": {"type": "string", "minLength": 1, "maxLength": 8000, "description": "understandable by itself"},
-                    "role": {"type": "string", "maxLength": 100, "description": "who should do it: worker, researcher, …"},
-                    "expected_output": {"type": "string", "maxLength": 2000},
-                    "needs": {
-                        "type": "array",
-                        "items": {"type": "string", "maxLength": 200},
-                        "maxItems": 20,
-                        "description": "capabilities that it needs"
-                    },
-                    "pattern": {
-                        "type": "string",
-                        "maxLength": 40,
-                        "description": "how it is given out: `auction` has agents bid for it, `committee:3` has three of them come to one verdict; to one of them when absent"
-                    }
+                "name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "a few words that name it"},
+                "goal": {"type": "string", "minLength": 1, "maxLength": 8000, "description": "understandable by itself"},
+                "role": {"type": "string", "maxLength": 100, "description": "who should do it: worker, researcher, …"},
+                "expected_output": {"type": "string", "maxLength": 2000},
+                "needs": {
+                    "type": "array",
+                    "items": {"type": "string", "maxLength": 200},
+                    "maxItems": 20,
+                    "description": "capabilities that it needs"
                 },
-                "required": ["name", "goal"],
-                "additionalProperties": false
+                "pattern": {
+                    "type": "string",
+                    "maxLength": 40,
+                    "description": "how it is given out: `auction` has agents bid for it, `committee:3` has three of them come to one verdict; to one of them when absent"
+                }
             }),
+            &["name", "goal"],
         );
         spec.with_side_effects().when_uncertain(Uncertain::Repeat).behind(RolePermission::Delegate)
     }

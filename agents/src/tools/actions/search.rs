@@ -15,18 +15,14 @@ pub(super) struct Search;
 #[async_trait]
 impl Tool for Search {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "search",
             "Looks for statements in the results of the tasks before yours and in the documents, and says where each stands.",
             json!({
-                "type": "object",
-                "properties": {
-                    "query": {"type": "string", "minLength": 1, "maxLength": 2000},
-                    "most": {"type": "integer", "minimum": 1, "maximum": 30, "default": USUAL}
-                },
-                "required": ["query"],
-                "additionalProperties": false
+                "query": {"type": "string", "minLength": 1, "maxLength": 2000},
+                "most": {"type": "integer", "minimum": 1, "maximum": 30, "default": USUAL}
             }),
+            &["query"],
         )
     }
 

@@ -19,19 +19,15 @@ pub(super) struct Generate;
 #[async_trait]
 impl Tool for Analyze {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             ANALYZE,
             "Takes material apart with a fresh mind: its parts, what follows, risks, and what stays open. Give the \
              material itself, not a name of it.",
             json!({
-                "type": "object",
-                "properties": {
-                    "material": {"type": "string", "minLength": 1, "maxLength": MAX_MATERIAL},
-                    "question": {"type": "string", "maxLength": 2000, "description": "what you want to know of it"}
-                },
-                "required": ["material"],
-                "additionalProperties": false
+                "material": {"type": "string", "minLength": 1, "maxLength": MAX_MATERIAL},
+                "question": {"type": "string", "maxLength": 2000, "description": "what you want to know of it"}
             }),
+            &["material"],
         )
     }
 
@@ -43,20 +39,16 @@ impl Tool for Analyze {
 #[async_trait]
 impl Tool for Generate {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             GENERATE,
             "Writes a text to a description, with a fresh mind: a draft, a list of ideas, an example, code. What it writes \
              is no evidence of anything.",
             json!({
-                "type": "object",
-                "properties": {
-                    "what": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "what is to be written"},
-                    "form": {"type": "string", "maxLength": 500, "description": "length, style, format"},
-                    "material": {"type": "string", "maxLength": MAX_MATERIAL, "description": "what it is made from"}
-                },
-                "required": ["what"],
-                "additionalProperties": false
+                "what": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "what is to be written"},
+                "form": {"type": "string", "maxLength": 500, "description": "length, style, format"},
+                "material": {"type": "string", "maxLength": MAX_MATERIAL, "description": "what it is made from"}
             }),
+            &["what"],
         )
     }
 

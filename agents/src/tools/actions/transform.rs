@@ -25,7 +25,7 @@ pub(super) struct Transform;
 #[async_trait]
 impl Tool for Transform {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             TRANSFORM,
             format!(
                 "Gives a text another form and keeps its content. Computed, and so exact: {}. Any other form is written by \
@@ -33,14 +33,10 @@ impl Tool for Transform {
                 COMPUTED.join(", ")
             ),
             json!({
-                "type": "object",
-                "properties": {
-                    "text": {"type": "string", "minLength": 1, "maxLength": MAX_MATERIAL},
-                    "into": {"type": "string", "minLength": 1, "maxLength": 500}
-                },
-                "required": ["text", "into"],
-                "additionalProperties": false
+                "text": {"type": "string", "minLength": 1, "maxLength": MAX_MATERIAL},
+                "into": {"type": "string", "minLength": 1, "maxLength": 500}
             }),
+            &["text", "into"],
         )
     }
 

@@ -23,21 +23,17 @@ pub(super) struct Validate;
 #[async_trait]
 impl Tool for Validate {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "validate",
             "Checks one assertion against data, and gives a verdict with its evidence: arithmetic (`12 * 3 = 36`) is computed; \
              with `path`, `line` the words are looked up there; anything else is held against the results of other tasks and \
              the documents.",
             json!({
-                "type": "object",
-                "properties": {
-                    "assertion": {"type": "string", "minLength": 1, "maxLength": 2000},
-                    "path": {"type": "string", "maxLength": 1000, "description": "the document that is said to hold these words"},
-                    "line": {"type": "integer", "minimum": 1}
-                },
-                "required": ["assertion"],
-                "additionalProperties": false
+                "assertion": {"type": "string", "minLength": 1, "maxLength": 2000},
+                "path": {"type": "string", "maxLength": 1000, "description": "the document that is said to hold these words"},
+                "line": {"type": "integer", "minimum": 1}
             }),
+            &["assertion"],
         )
     }
 

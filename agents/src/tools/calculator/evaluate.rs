@@ -160,7 +160,7 @@ fn factorial(x: Number) -> Evaluation {
 }
 
 fn gcd(a: Number, b: Number) -> Evaluation {
-    let (mut a, mut b) = both_whole(a, b)?;
+    let (mut a, mut b) = a.whole().zip(b.whole()).ok_or(EvaluationError::Whole)?;
     while b != 0 {
         (a, b) = (b, a.checked_rem(b).unwrap_or(0));
     }
@@ -170,8 +170,4 @@ fn gcd(a: Number, b: Number) -> Evaluation {
 fn lcm(a: Number, b: Number) -> Evaluation {
     let divisor = gcd(a, b)?;
     if divisor.float() == 0.0 { Ok(Number::Whole(0)) } else { a.divide(divisor)?.multiply(b)?.absolute() }
-}
-
-fn both_whole(a: Number, b: Number) -> Result<(i128, i128), EvaluationError> {
-    a.whole().zip(b.whole()).ok_or(EvaluationError::Whole)
 }

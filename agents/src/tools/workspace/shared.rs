@@ -5,6 +5,7 @@ use bytes::Bytes;
 use muster_bus::{BusError, FileList, FilePlace, Files, WriteError};
 use muster_shared::flow::Artifact;
 use muster_shared::ids::RunId;
+use muster_tools::workspace::text_of;
 
 use super::{Workspace, WorkspaceError, WorkspaceLimits, WorkspacePath, version_of};
 
@@ -50,10 +51,6 @@ impl SharedWorkspace {
 
 #[async_trait]
 impl Workspace for SharedWorkspace {
-    async fn read(&self, path: &WorkspacePath) -> Result<String, WorkspaceError> {
-        text_of(&self.read_bytes(path).await?, path)
-    }
-
     async fn read_bytes(&self, path: &WorkspacePath) -> Result<Bytes, WorkspaceError> {
         let found = self.files.read(self.run, path.as_str()).await.map_err(of_bus)?;
         found.ok_or_else(|| WorkspaceError::NotFound(path.to_string()))
@@ -61,10 +58,6 @@ impl Workspace for SharedWorkspace {
 
     async fn write_bytes(&self, path: &WorkspacePath, bytes: Bytes) -> Result<(), WorkspaceError> {
         self.change(path, Over::Own, |_| Ok(bytes.clone()), false).await.map(|_| ())
-    }
-
-    async fn write(&self, path: &WorkspacePath, text: &str) -> Result<(), WorkspaceError> {
-        self.change(path, Over::Own, |_| Ok(Bytes::copy_from_slice(text.as_bytes())), false).await.map(|_| ())
     }
 
     async fn replace(&self, path: &WorkspacePath, text: &str, version: &str) -> Result<(), WorkspaceError> {
@@ -123,10 +116,6 @@ fn check_author(
         bytes: file.bytes,
         version: version_of(file).to_owned(),
     })
-}
-
-fn text_of(bytes: &Bytes, path: &WorkspacePath) -> Result<String, WorkspaceError> {
-    String::from_utf8(bytes.to_vec()).map_err(|_| WorkspaceError::NotText(path.to_string()))
 }
 
 /// A name cannot be that of a file and of a folder, so that all of them can be put on a disk.

@@ -6,7 +6,6 @@ use std::time::Duration;
 use muster_shared::backoff::Backoff;
 use muster_shared::flow::RolePermission;
 use muster_shared::settings;
-use serde::{Deserialize, Serialize};
 
 use crate::patterns::{ToolPatterns, means};
 use crate::sharing::{self, ToolCacheSettings};
@@ -38,8 +37,7 @@ impl Default for EngineLimits {
 
 settings! {
     /// How often calls are tried again that failed for something that passes, where doing them twice is as good as once.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Copy, PartialEq, Eq)]
     pub struct ToolRetries {
         /// Further tries of one call; 0 for none.
         pub tries: u32 = 2 => internal(),
@@ -57,8 +55,7 @@ settings! {
 
 settings! {
     /// When a tool that cannot be reached, answers too late or breaks is left alone, by each process for itself.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Copy, PartialEq, Eq)]
     pub struct ToolBreakerRules {
         /// Failed tries in a row after which a tool is left alone; 0 for never.
         pub failures: u32 = 5 => internal(),
@@ -73,8 +70,7 @@ settings! {
 
 settings! {
     /// Most calls of some tools together. Those of a run, of a minute and of a day are counted over the whole fleet.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Copy, PartialEq, Eq)]
     pub struct ToolQuota {
         /// Most calls of one task; not limited when absent.
         pub per_task: Option<u64> = None => whole(1, MANY).example("20"); Fleet Lower,

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use muster_shared::settings;
-use serde::{Deserialize, Serialize};
 
 settings! {
     /// Settings of `sql`. Unknown fields are refused.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq)]
     pub struct SqlSettings {
         /// Longest time of one query, with loading the files that it reads.
         #[serde(with = "muster_shared::span")]

@@ -3,26 +3,23 @@
 use std::time::Duration;
 
 use muster_shared::settings;
-use serde::{Deserialize, Serialize};
 
 use super::programs::Part;
 
 settings! {
     /// Documents that are no text: what reading one of them may take, and the processes that do it.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub struct DocumentSettings {
         /// What the reading of one document may take. A document that takes more is left out, or cut, and that is said.
         pub reading: ReadLimits = ReadLimits::default() => internal(),
         /// The processes that read documents: how many, and what must keep them in.
-        pub readers: PoolLimits = PoolLimits::default() => group(PoolLimits::SETTINGS),
+        pub readers: PoolLimits,
     }
 }
 
 settings! {
     /// What the reading of one document may take.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub struct ReadLimits {
         /// Largest document.
         pub max_bytes: u64 = 128 * MIB => internal(),
@@ -47,8 +44,7 @@ settings! {
 
 settings! {
     /// The processes that read documents: how many, and what must keep them in.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub struct PoolLimits {
         /// How long a process that read a document is kept for the next one.
         #[serde(with = "muster_shared::span")]

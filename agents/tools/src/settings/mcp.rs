@@ -4,12 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use muster_shared::settings;
-use serde::{Deserialize, Serialize};
 
 settings! {
     /// Settings of the MCP client.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq)]
     pub struct McpSettings {
         /// The file that names MCP servers, as other tools write it.
         pub file: PathBuf = PathBuf::from("mcp.json") => text(); Fleet Trust,

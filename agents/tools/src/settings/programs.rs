@@ -25,8 +25,7 @@ const MAX_OUTPUT: u64 = 256 * 1024;
 
 settings! {
     /// What programs that tools run may use, and what must keep them in.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub struct SandboxSettings {
         /// Longest time of one program, by the clock.
         #[serde(with = "muster_shared::span")]

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 settings! {
     /// What is reached on the web, and how. Unknown fields are refused.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub struct WebSettings {
         /// Hosts that may be at private addresses, such as 127.0.0.1:8080 or *.corp.example; nobody else's may. One with a
         /// port may be reached at that port.
@@ -84,8 +83,7 @@ pub enum SearchProvider {
 
 settings! {
     /// Who is asked for what is on the web. Unknown fields are refused.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub struct SearchSettings {
         /// Who answers `web_search`.
         pub provider: SearchProvider = SearchProvider::default() => words::<SearchProvider>(); Fleet Trust,
@@ -105,8 +103,7 @@ settings! {
 
 settings! {
     /// Services that agents may call with any method. Unknown fields are refused.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub struct HttpSettings {
         /// Hosts that `http_request` may call; without any there is no such tool.
         pub hosts: Vec<String> = Vec::new() => list().at_most(MOST_HOSTS).example("[\"api.example.org\"]"); Fleet Trust,
@@ -117,8 +114,7 @@ settings! {
 
 settings! {
     /// A header that is added to requests to one host.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(PartialEq, Eq)]
     pub struct SecretHeader {
         /// The only host that it is sent to, with its port where that is not the usual one.
         pub host: String = String::new() => text().example("\"api.example.org\""); Fleet Trust,

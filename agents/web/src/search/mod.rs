@@ -74,12 +74,10 @@ pub(crate) struct WebSearch {
 #[async_trait]
 impl Tool for WebSearch {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(
+        ToolSpec::with_properties(
             "web_search",
             "Searches the web: titles, addresses and what is said there in short. Read a page with fetch before relying on it.",
             json!({
-                "type": "object",
-                "properties": {
                     "query": {"type": "string", "minLength": 1, "maxLength": 400},
                     "most": {"type": "integer", "minimum": 1, "maximum": MAX_RESULTS, "default": USUAL.min(MAX_RESULTS)},
                     "site": {
@@ -87,10 +85,7 @@ impl Tool for WebSearch {
                         "description": "Only results from this host, such as example.org"
                     },
                     "newest": {"enum": ["day", "week", "month", "year"], "description": "Only results no older than this"}
-                },
-                "required": ["query"],
-                "additionalProperties": false
-            }),
+                }), &["query"],
         )
         .needing(Permission::Network)
         .until_allowed()

@@ -9,7 +9,6 @@ mod host;
 mod statement;
 mod uses;
 
-use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
 pub use allowed::{
@@ -27,9 +26,8 @@ use crate::settings;
 settings! {
     /// What a task may use. What is not named is open. Each list has what is allowed; what begins with ! is left out of it,
     /// of everything where nothing else is listed.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(PartialEq, Eq)]
     #[cfg_attr(test, derive(schemars::JsonSchema))]
-    #[serde(default, deny_unknown_fields)]
     pub struct Rights {
         /// Tools that tasks may call: calculator, or corpus.* for all that begin so.
         #[serde(skip_serializing_if = "Allowed::is_all")]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::convert::arguments_sent;
 use super::Wishes;
 use super::anthropic_limits::most_tokens;
-use super::body::{Body, next};
+use super::body::{Body, late_system, next};
 use super::loose::{Count, Object, Text};
 use super::openai::write_text;
 use super::partial::{Broken, OnDelta, Partial, PartialCall};
@@ -33,11 +33,7 @@ pub(super) fn body(request: &ChatRequest, model: &str, marked: bool, wishes: Wis
     let mut body = Body::of(request);
     body.field("model", model);
     body.field("stream", &true);
-    let late = || request.messages.iter().filter(|message| message.role == ChatRole::System);
-    if late().next().is_some() {
-        let own = Some(request.system.as_str()).filter(|system| !system.is_empty());
-        let texts: Vec<&str> =
-            own.into_iter().chain(late().map(|message| message.content.as_str())).collect();
+    if let Some(texts) = late_system(request) {
         body.field("system", &texts.join("\n\n"));
     } else if !request.system.is_empty() {
         let system = request.system.written(WireForm::Anthropic, write_text);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::chat::ChatRequest;
+use crate::model::chat::{ChatRequest, ChatRole};
 use crate::model::json::write_json;
 
 /// A body that is being written.
@@ -61,6 +61,14 @@ impl Body {
         self.bytes.push(b'}');
         self.bytes
     }
+}
+
+/// The system prompt and the system messages, if there are any messages of the system.
+pub(super) fn late_system(request: &ChatRequest) -> Option<Vec<&str>> {
+    let own = Some(request.system.as_str()).filter(|system| !system.is_empty());
+    let mut late = request.messages.iter().filter(|message| message.role == ChatRole::System).peekable();
+    late.peek()?;
+    Some(own.into_iter().chain(late.map(|message| message.content.as_str())).collect())
 }
 
 /// Writes the comma before the next item of a list, unless it is the first.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::convert::arguments_sent;
 use super::Wishes;
-use super::body::{Body, next};
+use super::body::{Body, late_system, next};
 use super::loose::{Count, First, Flag, Given, List, Object, Text};
 use super::openai::write_text;
 use super::partial::{Broken, OnDelta, Partial, PartialCall};
@@ -22,11 +22,7 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 /// The request for a streamed answer of this target.
 pub(super) fn body(request: &ChatRequest, form: WireForm, target: &str, wishes: Wishes) -> Vec<u8> {
     let mut body = Body::of(request);
-    let late = || request.messages.iter().filter(|message| message.role == ChatRole::System);
-    if late().next().is_some() {
-        let own = Some(request.system.as_str()).filter(|system| !system.is_empty());
-        let texts: Vec<&str> =
-            own.into_iter().chain(late().map(|message| message.content.as_str())).collect();
+    if let Some(texts) = late_system(request) {
         body.field("systemInstruction", &json!({"parts": [{"text": texts.join("\n")}]}));
     } else if !request.system.is_empty() {
         let system = request.system.written(form, |text, into| {

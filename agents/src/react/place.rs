@@ -144,8 +144,8 @@ impl TaskAssignment {
                 offered => offered,
             }
         };
-        let (last, offered): (Option<Seq>, Option<Generation>) = futures::try_join!(last, offered)?;
-        Ok(Newest { last, offered })
+        let (last, offered): (Option<(Seq, _)>, Option<Generation>) = futures::try_join!(last, offered)?;
+        Ok(Newest { last: last.map(|(seq, _)| seq), offered })
     }
 
     fn error(&self, failure: JournalFailure, failed: Option<BusError>) -> JournalError {

@@ -52,9 +52,16 @@ async fn or_rejoin(
         return work.await;
     }
     let mut lifeline = Lifeline::new(app, url);
+    let moved = async {
+        loop {
+            if let Ok(url) = lifeline.moved(bus).await {
+                return url;
+            }
+        }
+    };
     tokio::select! {
         ended = work => ended,
-        url = lifeline.moved(bus, output::note) => Err(begin_anew(&url)),
+        url = moved => Err(begin_anew(&url)),
     }
 }
 

@@ -8,7 +8,7 @@ use super::select;
 use crate::app::{App, no_fleet};
 use crate::args::TapArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::lifeline::{Lifeline, News};
+use crate::fleet::lifeline::Lifeline;
 use crate::signals::StopSignals;
 use crate::{output, render};
 
@@ -32,12 +32,7 @@ pub(super) async fn tap(app: &App, args: &TapArgs) -> Result<Exit, Failure> {
                 () = stop.wait() => return Ok(Exit::Completed),
                 error = bus.failed() => return Err(error.into()),
                 tapped = passing.next() => print(app, args, &tapped.ok_or_else(|| lost("the connection to the bus has ended"))?)?,
-                news = lifeline.next(&bus) => match news {
-                    News::Warned(text) => output::note(&text),
-                    News::Said(_) | News::Crippled { .. } => {}
-                    News::Moved(url) => break url,
-                    News::Lost(why) => return Err(lost(&why)),
-                },
+                moved = lifeline.moved(&bus) => break moved.map_err(|why| lost(&why))?,
             }
         };
         output::note!("the fleet is up again, at {url}");

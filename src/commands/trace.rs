@@ -17,7 +17,7 @@ use crate::absent::spans;
 use crate::app::{App, no_fleet};
 use crate::args::TraceArgs;
 use crate::exit::{Exit, Failure, usage};
-use crate::fleet::lifeline::{Lifeline, News};
+use crate::fleet::lifeline::Lifeline;
 use crate::place::run_of;
 use crate::render::figures;
 use crate::render::paint::Paint;
@@ -91,12 +91,7 @@ async fn follow(app: &App, args: &TraceArgs, printer: &mut Printer<'_>) -> Resul
                         }
                     }
                 }
-                news = lifeline.next(&bus) => match news {
-                    News::Warned(text) => output::note(&text),
-                    News::Said(_) | News::Crippled { .. } => {}
-                    News::Moved(url) => break url,
-                    News::Lost(why) => return Err(lost(run, &why)),
-                },
+                moved = lifeline.moved(&bus) => break moved.map_err(|why| lost(run, &why))?,
             }
         };
         output::note!("the fleet is up again, at {url}");

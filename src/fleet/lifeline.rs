@@ -8,6 +8,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use super::state::{FleetFolder, FleetState, MemberState};
 use crate::app::App;
+use crate::output;
 use crate::render::figures;
 
 /// How often it is looked.
@@ -122,13 +123,18 @@ impl Lifeline {
         }
     }
 
-    /// Waits until the fleet is up at another address, however long that takes, and says meanwhile what happens.
-    pub(crate) async fn moved(&mut self, bus: &Bus, say: impl Fn(&str)) -> String {
+    /// Waits until the fleet is up at another address, and notes in the meantime what happens. May be given up and asked
+    /// again at any time.
+    ///
+    /// # Errors
+    /// Why the fleet is lost; it may come back later.
+    pub(crate) async fn moved(&mut self, bus: &Bus) -> Result<String, String> {
         loop {
             match self.next(bus).await {
-                News::Moved(url) => return url,
-                News::Warned(text) => say(&text),
-                News::Said(_) | News::Crippled { .. } | News::Lost(_) => {}
+                News::Moved(url) => return Ok(url),
+                News::Warned(text) => output::note(&text),
+                News::Lost(why) => return Err(why),
+                News::Said(_) | News::Crippled { .. } => {}
             }
         }
     }

@@ -20,7 +20,7 @@ pub(super) fn check(effective: &[Effective], keys: &Keys) -> Result<(), Settings
         }
         if let Some(name) = setting.key.strip_prefix("agent.rates.") {
             let name = name.trim_start_matches('"').split(['/', '.', '"']).next().unwrap_or_default();
-            if ModelProvider::recorded_name(name) != Some(name) {
+            if ModelProvider::by_name(name).map(ModelProvider::name) != Some(name) {
                 let rule = "NAME in agent.rates.NAME must be openai, anthropic, gemini, ollama, or \"PROVIDER/MODEL\"";
                 return Err(wrong(setting, rule.to_owned()));
             }

@@ -41,7 +41,7 @@ pub(crate) enum Piece {
 pub(crate) struct Place {
     root: Root,
     keys: Vec<String>,
-    optional: bool,
+    pub(crate) optional: bool,
     written: String,
 }
 
@@ -243,11 +243,6 @@ impl Place {
     /// Where it begins.
     pub(crate) const fn root(&self) -> &Root {
         &self.root
-    }
-
-    /// Whether it may be missing.
-    pub(crate) const fn is_optional(&self) -> bool {
-        self.optional
     }
 
     /// Its first key after the root.

@@ -187,7 +187,7 @@ impl Reader<'_> {
             places.extend(list.places());
         }
         // What may be missing need not have been done, but has to have ended.
-        let (optional, used): (Vec<_>, Vec<_>) = places.into_iter().partition(|place| place.is_optional());
+        let (optional, used): (Vec<_>, Vec<_>) = places.into_iter().partition(|place| place.optional);
         let (mut needs, mut after) = (self.steps(used), self.steps(optional));
         for name in &written.needs {
             needs.insert(

@@ -86,12 +86,6 @@ impl<E> Journal<E> {
         Self { started, last, ..self }
     }
 
-    /// Who keeps it, and of what.
-    #[must_use]
-    pub const fn mine(&self) -> &AgentKey {
-        &self.mine
-    }
-
     /// The last position in the record that is known to be ours.
     #[must_use]
     pub const fn last(&self) -> Seq {

@@ -78,13 +78,9 @@ impl ModelProvider {
         }
     }
 
-    /// Returns the name in records of the provider called `name` in a spec.
+    /// The provider called `name` in a spec.
     #[must_use]
-    pub fn recorded_name(name: &str) -> Option<&'static str> {
-        Self::by_name(name).map(Self::name)
-    }
-
-    fn by_name(name: &str) -> Option<Self> {
+    pub fn by_name(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "offline" => Some(Self::Offline),
             "openai" => Some(Self::OpenAi),

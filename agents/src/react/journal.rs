@@ -100,7 +100,11 @@ impl Journal {
 
     fn new(record: Record, offer: &TaskOffered, starter: &Starter, patience: Duration) -> Self {
         let key = starter.key.clone();
-        let place = Arc::new(TaskAssignment::new(record, offer.run, key, offer.encoding, patience));
+        Self::at(TaskAssignment::new(record, offer.run, key, offer.encoding, patience))
+    }
+
+    fn at(place: TaskAssignment) -> Self {
+        let place = Arc::new(place);
         let ownership = Arc::new(TaskOwnership::new(Arc::clone(&place)));
         Self { place, ownership }
     }
@@ -118,9 +122,7 @@ impl Journal {
     ) -> Self {
         let place = TaskAssignment::new(record, offer.run, key, offer.encoding, patience);
         place.resume(started, last);
-        let place = Arc::new(place);
-        let ownership = Arc::new(TaskOwnership::new(Arc::clone(&place)));
-        Self { place, ownership }
+        Self::at(place)
     }
 
     /// The last position in the record that is known to be ours.

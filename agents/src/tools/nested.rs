@@ -10,7 +10,7 @@ use muster_shared::flow::goal::{GoalError, MAX_DOMAIN_BYTES, MAX_GOAL_BYTES, is_
 use muster_shared::flow::{ChildGoal, RolePermission, Wait};
 use serde_json::{Value, json};
 
-use super::spec::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
+use super::spec::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 use crate::library::Library;
 
 /// The name of the action that plans.
@@ -125,8 +125,7 @@ fn waiting(
     permission: RolePermission,
 ) -> ToolSpec {
     ToolSpec::with_properties(name, what, properties, &[required])
-        .with_side_effects()
-        .when_uncertain(Uncertain::Repeat)
+        .with_repeatable_effects()
         .behind(permission)
 }
 

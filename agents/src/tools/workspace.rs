@@ -7,7 +7,7 @@ use muster_shared::flow::Artifact;
 use serde_json::{Value, json};
 
 pub use self::shared::{SharedWorkspace, check_place, check_room};
-use super::spec::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
+use super::spec::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 pub use muster_tools::workspace::{
     MAX_DEPTH, MAX_PATH, Workspace, WorkspaceError, WorkspaceLimits, WorkspacePath, version_of,
 };
@@ -108,9 +108,8 @@ impl Tool for Write {
             &["path", "text"],
         )
         .needing(Permission::WriteWorkspace)
-        .with_side_effects()
         // The file is replaced as a whole: writing it twice is as good as once.
-        .when_uncertain(Uncertain::Repeat)
+        .with_repeatable_effects()
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {

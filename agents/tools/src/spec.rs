@@ -220,6 +220,12 @@ impl ToolSpec {
         self
     }
 
+    /// Marks the tool as having side effects that a second call does not add to: a call whose end is not known is repeated.
+    #[must_use]
+    pub fn with_repeatable_effects(self) -> Self {
+        self.with_side_effects().when_uncertain(Uncertain::Repeat)
+    }
+
     /// Sets what is done about a call of which nobody knows whether it took effect.
     #[must_use]
     pub fn when_uncertain(mut self, uncertain: Uncertain) -> Self {

@@ -7,9 +7,7 @@ use jiff::Timestamp;
 use muster_shared::flow::Use;
 use muster_shared::text::one_line;
 use muster_tools::workspace::WorkspacePath;
-use muster_tools::{
-    DocumentReader, Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain,
-};
+use muster_tools::{DocumentReader, Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::browse::{Origin, Page, Web};
@@ -162,9 +160,8 @@ impl Tool for FetchFile {
         .needing(Permission::Network)
         .until_allowed()
         .needing(Permission::WriteWorkspace)
-        .with_side_effects()
         // The same file is written again.
-        .when_uncertain(Uncertain::Repeat)
+        .with_repeatable_effects()
         .with_timeout(self.web.settings.total + FOR_READING)
     }
 

@@ -39,7 +39,7 @@ pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> 
     let role = role_of(&name);
     connect_and_work(app, &role, Role::ToolServer, &stop.clone(), async |bus, url| {
         tracing::info!("serving the MCP server {name} at {url}");
-        work(app, bus, Serving { name, role: role.clone(), config }, stop).await
+        work(app, bus, name, role.clone(), config, stop).await
     })
     .await
 }
@@ -113,15 +113,14 @@ pub(crate) fn chosen(file: &McpFile, name: Option<&Path>, app: &App) -> Result<S
     })
 }
 
-/// What is served.
-struct Serving {
+async fn work(
+    app: &App,
+    bus: &Bus,
     name: String,
     role: String,
     config: ServerConfig,
-}
-
-async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -> Result<(), Failure> {
-    let Serving { name, role, config } = serving;
+    stop: CancellationToken,
+) -> Result<(), Failure> {
     let listed_as = config.name.clone();
     let pins = mcp_file::pins_of(app, &name);
     let keeper = PinKeeper::new(load(&pins)?);

@@ -98,22 +98,21 @@ pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> 
     connect_and_work(app, &role, Role::ToolServer, &stop.clone(), async |bus, url| {
         let shown = folder.display();
         tracing::info!("serving the tools of {shown} as {name} at {url}; Ctrl-C or SIGTERM ends it");
-        work(app, bus, Serving { name, role: role.clone(), folder, hands }, stop).await
+        work(app, bus, name, role.clone(), &folder, &hands, stop).await
     })
     .await
 }
 
-/// What is served, and from where.
-struct Serving {
+async fn work(
+    app: &App,
+    bus: &Bus,
     name: String,
     role: String,
-    folder: PathBuf,
-    hands: Hands,
-}
-
-async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -> Result<(), Failure> {
-    let Serving { name, role, folder, hands } = serving;
-    let first = read(app, &folder, &hands);
+    folder: &Path,
+    hands: &Hands,
+    stop: CancellationToken,
+) -> Result<(), Failure> {
+    let first = read(app, folder, hands);
     let names = names(&name, &first);
     let (offer, offered) = watch::channel(first);
     let server =
@@ -126,7 +125,7 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
         announced.set_tools(self::names(&name, &tools));
         offer.send_replace(tools);
     };
-    let following = follow(app, &folder, &hands, changed);
+    let following = follow(app, folder, hands, changed);
     tokio::select! {
         () = serving => {}
         () = following => {}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use muster_shared::flow::Use;
 use muster_tools::workspace::WorkspacePath;
-use muster_tools::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
+use muster_tools::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -128,9 +128,8 @@ impl Tool for Chart {
             &["kind"],
         )
         .needing(Permission::WriteWorkspace)
-        .with_side_effects()
         // The file is replaced as a whole: writing it twice is as good as once.
-        .when_uncertain(Uncertain::Repeat)
+        .with_repeatable_effects()
         .with_timeout(self.0.timeout())
     }
 

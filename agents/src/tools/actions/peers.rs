@@ -10,7 +10,7 @@ use muster_shared::flow::{
 use serde_json::{Value, json};
 
 use super::text_of;
-use crate::tools::spec::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
+use crate::tools::spec::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 
 /// Their names.
 pub(super) const NAMES: [&str; 6] =
@@ -26,8 +26,7 @@ pub(super) struct ReadContext;
 /// A tool that does nothing by itself: called again, it asks for the same.
 fn spec(name: &str, what: &str, properties: Value, required: &[&str]) -> ToolSpec {
     ToolSpec::with_properties(name, what, properties, required)
-        .with_side_effects()
-        .when_uncertain(Uncertain::Repeat)
+        .with_repeatable_effects()
         .behind(RolePermission::Peers)
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::known::look;
 use super::text_of;
 use crate::roles::TRIGGERS;
-use crate::tools::spec::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
+use crate::tools::spec::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 
 /// From which share of its words on a statement may answer a question.
 const MAY_ANSWER: f64 = 0.6;
@@ -33,7 +33,7 @@ impl Tool for RequestInfo {
             }),
             &["question"],
         );
-        spec.with_side_effects().when_uncertain(Uncertain::Repeat)
+        spec.with_repeatable_effects()
     }
 
     async fn call(&self, ctx: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {
@@ -80,7 +80,7 @@ impl Tool for Escalate {
             }),
             &["trigger", "question"],
         );
-        spec.with_side_effects().when_uncertain(Uncertain::Repeat).behind(RolePermission::People)
+        spec.with_repeatable_effects().behind(RolePermission::People)
     }
 
     async fn call(&self, _: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {
@@ -129,7 +129,7 @@ impl Tool for Delegate {
             }),
             &["name", "goal"],
         );
-        spec.with_side_effects().when_uncertain(Uncertain::Repeat).behind(RolePermission::Delegate)
+        spec.with_repeatable_effects().behind(RolePermission::Delegate)
     }
 
     async fn call(&self, _: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {

@@ -1,6 +1,6 @@
 //! The rule that no run of a random fleet stalls while its agents could do something for it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use muster_shared::flow::TaskStatus;
 use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId};
@@ -11,15 +11,11 @@ use crate::agenda::Time;
 use crate::broker::LEASE;
 use crate::checks::how_it_stands;
 use crate::fleet::Conduct;
-use crate::messages::Life;
 use crate::scenario::Kind;
 use crate::world::World;
 
 /// Longest time without an event while something could be done.
 const LIMIT: Time = 10_000;
-/// The same for a run with a task that was tried before: it waits for another agent, and an agent that failed several tasks
-/// gets none for a minute.
-const LIMIT_AFTER_TRIES: Time = 75_000;
 /// How often it is checked.
 const INTERVAL: Time = 500;
 
@@ -40,16 +36,26 @@ impl Stalls {
     }
 }
 
-/// The agents that are online, each with its role and its free slots.
-struct Online(BTreeMap<AgentId, (Role, usize)>);
+struct OnlineAgent {
+    role: Role,
+    free: usize,
+    /// Whether it does its work. Any other may get no tasks for a while, since it failed several.
+    is_sound: bool,
+}
+
+struct Online(BTreeMap<AgentId, OnlineAgent>);
 
 impl Online {
     /// Whether an agent of the role has a free slot, other than those that failed the task before.
     fn is_idle(&self, role: &Role, task: Option<&TaskState>) -> bool {
-        let fits = |agent: &AgentId| {
-            task.is_none_or(|task| !task.avoid.iter().any(|avoided| avoided.agent == *agent))
-        };
-        self.0.iter().any(|(agent, (of, free))| of == role && *free > 0 && fits(agent))
+        self.others(task).any(|agent| agent.role == *role && agent.is_sound && agent.free > 0)
+    }
+
+    /// The agents that did not fail the task before.
+    fn others(&self, task: Option<&TaskState>) -> impl Iterator<Item = &OnlineAgent> {
+        let avoided = task.map_or(&[][..], |task| task.avoid.as_slice());
+        let may = move |agent: &AgentId| avoided.iter().all(|avoided| avoided.agent != *agent);
+        self.0.iter().filter(move |(agent, _)| may(agent)).map(|(_, agent)| agent)
     }
 
     /// Whether an agent that is online has started the task.
@@ -57,11 +63,9 @@ impl Online {
         starter(run, task, state).is_some_and(|agent| self.0.contains_key(agent))
     }
 
-    /// Whether all agents of some role have no free slot.
-    fn is_busy(&self) -> bool {
-        let idle: BTreeSet<&Role> =
-            self.0.values().filter(|(_, free)| *free > 0).map(|(role, _)| role).collect();
-        self.0.values().any(|(role, _)| !idle.contains(role))
+    /// Whether a task waits for a busy agent: of some role no agent is idle, except for those that failed the task before.
+    fn is_busy(&self, task: Option<&TaskState>) -> bool {
+        self.others(task).any(|agent| agent.free == 0 && !self.is_idle(&agent.role, task))
     }
 }
 
@@ -80,10 +84,9 @@ impl World {
                 continue;
             };
             let since = *self.stalls.since.entry(run.id).or_insert(self.now);
-            let limit = if run.tasks.values().any(was_tried) { LIMIT_AFTER_TRIES } else { LIMIT };
-            if self.now > since.max(newest).max(self.stalls.replaced) + limit {
+            if self.now > since.max(newest).max(self.stalls.replaced) + LIMIT {
                 let missing =
-                    Role::BUILT_IN.into_iter().filter(|role| !online.0.values().any(|(of, _)| of == role));
+                    Role::BUILT_IN.into_iter().filter(|role| !online.0.values().any(|one| one.role == *role));
                 found.push(format!(
                     "no run stalls: {} since {newest}: {how}; missing: {:?}; it {}",
                     run.id.short(),
@@ -99,23 +102,17 @@ impl World {
         let places = self.places.iter().enumerate().filter(|(_, place)| place.process.is_some());
         let agents = places.filter_map(|(at, place)| {
             let Kind::Agent { role, slots, conduct, .. } = &self.scenario.places[at] else { return None };
-            let who = Life { place: at, number: place.life };
-            let agent = self.scenario.agent(who.place, who.number)?;
+            let agent = self.scenario.agent(at, place.life)?;
             let held = self.checks.open_runs().map(|(run, _)| {
                 let holders = run.tasks.iter().map(|(task, state)| holder(run, task, state));
                 holders.filter(|holder| *holder == Some(&agent)).count()
             });
-            let held = held.sum();
-            // The others may get no tasks for a while, since they failed several.
-            let slots = if matches!(conduct, Conduct::Sound | Conduct::Slow) { *slots } else { 0 };
-            Some((agent, (role.clone(), slots.saturating_sub(held))))
+            let is_sound = matches!(conduct, Conduct::Sound | Conduct::Slow);
+            let free = slots.saturating_sub(held.sum());
+            Some((agent, OnlineAgent { role: role.clone(), free, is_sound }))
         });
         Online(agents.collect())
     }
-}
-
-fn was_tried(task: &TaskState) -> bool {
-    task.status == TaskStatus::Created && task.generation.0 > 0
 }
 
 /// The agent that has started a task, whether or not a decision names it yet.
@@ -146,10 +143,13 @@ fn could_go_on(run: &RunState, online: &Online) -> Option<String> {
     if let Some(leaf) = offerable(run, online) {
         return Some(format!("{leaf} could be offered to an idle agent"));
     }
+    let open = run.tasks.values().filter(|task| !task.status.is_ended());
     let waits = run.open_questions().next().is_some()
         || run.children.values().any(|child| child.end.is_none())
         || run.tasks.iter().any(|task| online.works_on(run, task))
-        || online.is_busy();
+        || open.map(Some).chain([None]).any(|task| online.is_busy(task))
+        // Members are different agents: one that has another member is idle, but no other member waits for it.
+        || !run.groups.is_empty() && online.0.values().any(|agent| agent.free == 0);
     (!waits).then(|| "it waits for nothing that could come".to_owned())
 }
 

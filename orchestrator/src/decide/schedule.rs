@@ -152,7 +152,10 @@ fn refinement_waits(run: &RunState, now: Millis) -> bool {
     }
     let keeps_it = |(task, state): (&TaskId, &TaskState)| match task {
         TaskId::Leaf(_) => survey::is_offered(state),
-        TaskId::Reflect(_) => lies(state),
+        // One that was lost before waits longer for its agent.
+        TaskId::Reflect(_) => {
+            lies(state) || state.status == TaskStatus::Queued && state.generation > Generation(1)
+        }
         TaskId::Plan | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write | TaskId::DraftReview(_) => {
             false
         }

@@ -12,7 +12,7 @@ use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
 use super::failure::{self, Failure};
-use super::waits_for::WaitsFor;
+use super::wait_reason::WaitsFor;
 use super::{control, schedule, trials};
 
 /// Fails the tasks of roles that stayed away for longer than the limit.

@@ -49,6 +49,7 @@ mod survey;
 mod traced;
 mod track_record;
 mod trials;
+mod wait_reason;
 mod waits;
 mod waits_for;
 mod work;
@@ -76,7 +77,8 @@ pub use response::{Tried, respond};
 pub use schedule::next_review;
 pub use silence::patience;
 pub use survey::{in_hands, in_work};
-pub use waits_for::{AgentsByRole, WaitsFor, waits_for, waits_for_within};
+pub use wait_reason::WaitsFor;
+pub use waits_for::{AgentsByRole, waits_for, waits_for_within};
 
 use as_it_was::AsItWas;
 use builder::DecisionBuilder;

@@ -7,7 +7,7 @@ use muster_shared::run::{RunState, TaskState};
 
 use super::single::is_offline;
 use super::survey::{leaves, result, why};
-use super::waits_for::named;
+use super::wait_reason::named;
 
 /// What is said in a report of committees that were divided; nothing when none was.
 pub(super) fn dissent_note(run: &RunState) -> Option<String> {

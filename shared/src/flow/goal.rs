@@ -115,13 +115,7 @@ pub const MAX_DOMAIN_BYTES: usize = 40;
 /// Whether this can be the name of a domain: lower case letters, digits, `_` and `-`.
 #[must_use]
 pub fn is_domain(name: &str) -> bool {
-    is_short_name(name, MAX_DOMAIN_BYTES)
-}
-
-/// Whether it is a name of lower case letters, digits, `-` and `_`, of at most this many bytes.
-pub(super) fn is_short_name(name: &str, max_bytes: usize) -> bool {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
-    !name.is_empty() && name.len() <= max_bytes && name.bytes().all(fits)
+    crate::text::is_short_name(name, MAX_DOMAIN_BYTES)
 }
 
 /// Longest name of a role to play, in bytes.

@@ -137,7 +137,7 @@ impl GuardRule {
 /// Whether this can be the name of a guard: a token of its subject.
 #[must_use]
 pub fn is_guard_name(name: &str) -> bool {
-    super::goal::is_short_name(name, MOST_NAME)
+    crate::text::is_short_name(name, MOST_NAME)
 }
 
 /// Longest time that a verdict is waited for, in milliseconds.

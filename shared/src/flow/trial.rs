@@ -19,7 +19,7 @@ pub const MAX_NAME_BYTES: usize = 48;
 /// Whether this can be the name of a trial: lower-case letters, digits, `-` and `_`.
 #[must_use]
 pub fn is_trial_name(name: &str) -> bool {
-    super::goal::is_short_name(name, MAX_NAME_BYTES)
+    crate::text::is_short_name(name, MAX_NAME_BYTES)
 }
 
 /// How a variant is tried.

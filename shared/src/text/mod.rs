@@ -24,3 +24,9 @@ pub use nearest::nearest_name;
 pub use numeral::{Numeral, number_in_words, numerals};
 pub use unseen::is_control;
 pub use words::{counted, is_with_an};
+
+/// Whether it is a name of lower case letters, digits, `-` and `_`, of at most this many bytes.
+pub(crate) fn is_short_name(name: &str, max_bytes: usize) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
+    !name.is_empty() && name.len() <= max_bytes && name.bytes().all(fits)
+}

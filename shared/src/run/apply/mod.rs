@@ -13,9 +13,13 @@ pub(in crate::run) mod phase;
 pub(in crate::run) mod plan;
 pub(in crate::run) mod task;
 
+use std::borrow::Cow;
+
 use uuid::Uuid;
 
-use super::event::{AgentEvent, AgentKey, Decided, Entry, RecordEvent, RunEvent};
+use super::event::{
+    AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, RunEvent, TaskCompleted, TaskStarted,
+};
 use super::state::RunState;
 use crate::flow::TaskOffered;
 use crate::ids::Seq;
@@ -139,4 +143,37 @@ fn apply_offer_entry(run: &mut RunState, seq: Seq, offer: &TaskOffered) -> Apply
     run.batch = Some((batch, missing - 1));
     run.decided = seq;
     Ok(())
+}
+
+impl RunState {
+    /// The run with the events of agents that no decision names yet, as the next decision will apply them: an orchestrator may
+    /// leave them until there is something to decide. For people only.
+    #[must_use]
+    pub fn as_seen(&self) -> Cow<'_, Self> {
+        if self.pending.is_empty() || self.status.is_ended() {
+            return Cow::Borrowed(self);
+        }
+        let mut seen = self.clone();
+        let mut applied = Vec::new();
+        for (seq, (key, event)) in &self.pending {
+            let (task, generation) = (key.task.clone(), key.generation);
+            let (agent, outcome) = (key.agent.clone(), *seq);
+            let next: RunEvent = match event {
+                AgentEvent::Started(started) => {
+                    let (attempt, ack, after_step) = (started.attempt, String::new(), started.after_step);
+                    TaskStarted { task, generation, agent, attempt, ack, after_step }.into()
+                }
+                AgentEvent::Outcome(ended) if ended.ending.is_success() => {
+                    TaskCompleted { task, generation, outcome }.into()
+                }
+                // After a failure, the decision may be to try again.
+                _ => continue,
+            };
+            if fold_event(&mut seen, &next, self.decided_at).is_ok() {
+                applied.push(Input::of_agent(*seq, event));
+            }
+        }
+        close_inputs(&mut seen, &applied);
+        Cow::Owned(seen)
+    }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::TaskStatus;
-use muster_shared::ids::{AgentId, QuestionId, Queue, Role, RunId, TaskId};
+use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId};
 use muster_shared::run::RunState;
 use muster_shared::wire::Profile;
 

@@ -149,7 +149,7 @@ mod tests {
         let limits = &mixed.settings.limits;
         assert_eq!((limits.planning, limits.reflection), (Planning::Never, ReflectionLevel::Brief));
         assert_eq!((limits.writer, limits.max_refinements), (Writing::Always, 3));
-        assert_eq!(origin(&mixed, "limits.writer"), "effort thorough (muster.toml:2)");
+        assert_eq!(origin(&mixed, "limits.writer"), "effort thorough (--effort)");
         let own = loaded("[agent.limits]\nverification = \"full\"\n", &[]);
         assert_eq!(own.settings.limits.verification, ModelVerification::Own);
     }

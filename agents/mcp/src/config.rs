@@ -155,13 +155,16 @@ pub enum ConfigError {
     },
 }
 
+/// Returns the value of a variable of the environment.
+type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
 /// What a file is read with.
 pub struct Reading<'a> {
     /// Most servers.
     pub max_servers: usize,
     /// The value of a variable of the environment. Only values of `env` and `headers` are filled with these; without it, they
     /// stay as they are written.
-    pub environment: Option<&'a dyn Fn(&str) -> Option<String>>,
+    pub environment: Option<Environment<'a>>,
 }
 
 /// Reads a file.

@@ -196,7 +196,8 @@ impl ToolSpec {
         properties: Value,
         required: &[&str],
     ) -> Self {
-        let mut parameters = json!({"type": "object", "properties": properties});
+        let mut parameters = json!({"type": "object"});
+        parameters["properties"] = properties;
         if !required.is_empty() {
             parameters["required"] = json!(required);
         }

@@ -129,7 +129,7 @@ fn starter<'a>(run: &'a RunState, task: &TaskId, state: &'a TaskState) -> Option
 
 /// The agent that has started a task, or that is to start it.
 fn holder<'a>(run: &'a RunState, task: &TaskId, state: &'a TaskState) -> Option<&'a AgentId> {
-    starter(run, task, state).or_else(|| match (state.status, &state.queue) {
+    starter(run, task, state).or(match (state.status, &state.queue) {
         (TaskStatus::Queued, Some(Queue::Agent(agent))) => Some(agent),
         _ => None,
     })

@@ -93,7 +93,7 @@ impl Payload for ChildEnded {
 }
 
 /// A child whose end is not known.
-fn open<'a>(run: &'a mut RunState, child: RunId) -> ApplyResult<&'a mut Child> {
+fn open(run: &mut RunState, child: RunId) -> ApplyResult<&mut Child> {
     let id = run.id;
     let found = run.children.get_mut(&child).filter(|child| child.end.is_none());
     found.ok_or(ApplyError::NoSuchChild { run: id, child })

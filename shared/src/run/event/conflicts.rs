@@ -185,7 +185,7 @@ impl Payload for ConflictResolved {
     }
 }
 
-fn open<'a>(run: &'a mut RunState, id: u32) -> ApplyResult<&'a mut ConflictState> {
+fn open(run: &mut RunState, id: u32) -> ApplyResult<&mut ConflictState> {
     let found = run.conflicts.found.get_mut(&id).filter(|conflict| conflict.is_open());
     found.ok_or(ApplyError::NoSuchConflict { id })
 }

@@ -189,7 +189,7 @@ fn end(run: &mut RunState, id: QuestionId, end: QuestionEnd) -> ApplyResult {
     Ok(())
 }
 
-fn open<'a>(run: &'a mut RunState, id: QuestionId) -> ApplyResult<&'a mut QuestionState> {
+fn open(run: &mut RunState, id: QuestionId) -> ApplyResult<&mut QuestionState> {
     let of = run.id;
     let found = run.questions.get_mut(&id).filter(|question| question.is_open());
     found.ok_or(ApplyError::WrongQuestion { run: of, id })

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 #[cfg(feature = "mcp")]
-use muster_mcp::{ChildCommand, ConfigError, LeftOut, McpFile, Pins, Reached, Reading, ServerConfig, parse};
+use muster_mcp::{
+    ChildCommand, ConfigError, Environment, LeftOut, McpFile, Pins, Reached, Reading, ServerConfig, parse,
+};
 #[cfg(feature = "mcp")]
 use muster_shared::claim::TrustClaim;
 #[cfg(feature = "mcp")]
@@ -156,7 +158,7 @@ pub(crate) fn check(app: &App) -> Arc<dyn Fn() -> Result<(), String> + Send + Sy
 }
 
 #[cfg(feature = "mcp")]
-fn parsed(text: &str, environment: Option<&dyn Fn(&str) -> Option<String>>) -> Result<McpFile, ConfigError> {
+fn parsed(text: &str, environment: Option<Environment<'_>>) -> Result<McpFile, ConfigError> {
     parse(text, &Reading { max_servers: MAX_SERVERS as usize, environment })
 }
 

@@ -135,7 +135,7 @@ fn up(wanted: &RandomFleet, server: &ModelServer) -> (Fleet, Vec<Running>) {
         fleet
             .folder()
             .json(&["ps", "--json"])
-            .is_ok_and(|all| all.as_array().map_or(0, Vec::len) >= wanted.agents.len() + 1)
+            .is_ok_and(|all| all.as_array().map_or(0, Vec::len) > wanted.agents.len())
     };
     wait_until("all agents are online", Duration::from_secs(30), online).unwrap();
     (fleet, others)

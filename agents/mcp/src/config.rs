@@ -156,7 +156,7 @@ pub enum ConfigError {
 }
 
 /// Returns the value of a variable of the environment.
-type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// What a file is read with.
 pub struct Reading<'a> {

@@ -28,7 +28,8 @@ mod tool;
 pub use self::{
     callbacks::{Callbacks, PinKeeper},
     config::{
-        ChildCommand, ConfigError, HttpEndpoint, LeftOut, McpFile, Reached, Reading, ServerConfig, parse,
+        ChildCommand, ConfigError, Environment, HttpEndpoint, LeftOut, McpFile, Reached, Reading,
+        ServerConfig, parse,
     },
     definition::{DefinitionLimits, Hints, ListedTool, ToolDefinition, difference},
     error::McpError,

@@ -68,6 +68,8 @@ pub(crate) enum AfterNewest {
     Open(Box<Opening>),
     /// The task is about to be begun, and it took long until then.
     Start(Box<Opening>),
+    /// The start of an old offer is in the log.
+    Started(Box<Opening>),
     /// Whether the task is still ours.
     Look(Looking),
 }
@@ -110,11 +112,12 @@ impl AskNewest {
             journal.newest_at = self.sent.at;
         }
         match self.then {
-            AfterNewest::Open(_) | AfterNewest::Start(_) if is_superseded => {
+            AfterNewest::Open(_) | AfterNewest::Start(_) | AfterNewest::Started(_) if is_superseded => {
                 JournalStep::Done(Err(JournalFailure::OfferedAnew))
             }
             AfterNewest::Open(opening) => opening.read_earlier(journal, now),
             AfterNewest::Start(opening) => opening.start(journal, now),
+            AfterNewest::Started(opening) => opening.read_since(journal, now),
             AfterNewest::Look(_) if is_superseded => JournalStep::Done(Err(JournalFailure::Lost)),
             AfterNewest::Look(looking) => {
                 Looking { sent: self.sent, ..looking }.told(journal, newest.last, now)

@@ -39,6 +39,13 @@ pub struct Begin {
     pub host: String,
 }
 
+impl Begin {
+    /// Whether the task may have been offered again since this offer was made.
+    fn may_be_superseded(&self) -> bool {
+        self.delivered > 1 || self.waited >= LATE
+    }
+}
+
 /// A task that is about to be begun.
 #[derive(Debug)]
 pub(crate) struct Opening {
@@ -59,12 +66,11 @@ impl<E: Borrow<Entry>> Journal<E> {
         (self.found, self.says) = (Found::default(), Vec::new());
         let generation = begin.continues.unwrap_or(self.mine.generation);
         let (before, fold) = (TaskFold::default(), TaskFold::default());
-        let may_be_old = begin.delivered > 1 || begin.waited >= LATE;
         let opening = Box::new(Opening { begin, generation, before, fold, times: 0 });
-        if !may_be_old {
-            return opening.read_earlier(self, now);
+        if opening.begin.may_be_superseded() {
+            return AskNewest::now(AfterNewest::Open(opening), now);
         }
-        AskNewest::now(AfterNewest::Open(opening), now)
+        opening.read_earlier(self, now)
     }
 }
 
@@ -158,9 +164,22 @@ impl Opening {
         Writing::begin(Cow::Owned(AgentEvent::Started(started)), Some(self), journal, now)
     }
 
-    /// `started` is in the record. Who had an earlier generation may have written there since it was read, for no fence of
-    /// this one kept it from that: it is read on.
+    /// `started` is in the log. An old offer may have been superseded after the last look and before this entry, which then
+    /// does not count (see [`Say`]): only a look after the entry tells.
     pub(crate) fn started<E: Borrow<Entry>>(self, journal: &Journal<E>, now: Moment) -> JournalStep<'static> {
+        if self.begin.may_be_superseded() {
+            return AskNewest::now(AfterNewest::Started(Box::new(self)), now);
+        }
+        self.read_since(journal, now)
+    }
+
+    /// Who had an earlier generation may have written there since it was read, for no fence of this one kept it from that:
+    /// it is read on.
+    pub(crate) fn read_since<E: Borrow<Entry>>(
+        &self,
+        journal: &Journal<E>,
+        now: Moment,
+    ) -> JournalStep<'static> {
         let first = self.begin.continues.unwrap_or(journal.mine.generation);
         read_on(first, journal, now)
     }

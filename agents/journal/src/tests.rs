@@ -308,6 +308,19 @@ fn an_offer_that_came_late_is_looked_up() {
     }
 }
 
+/// A start that was written after a newer offer does not count for whoever goes on.
+#[test]
+fn start_of_a_redelivered_offer_is_checked_against_newer_offers() {
+    for (offered, expected) in [(3, "ok"), (4, "offered anew")] {
+        let mut journal = journal();
+        let read = opening(&mut journal, at(0));
+        let write = appending(read.read(&mut journal, Ok(Vec::new()), at(1)));
+        let ask = asking(write.went(&mut journal, Appended::Stored(Seq(7)), at(2)));
+        let newest = Newest { last: Some(Seq(7)), offered: Some(Generation(offered)) };
+        assert_eq!(said(&ask.told(&mut journal, Ok(newest), at(3))), expected);
+    }
+}
+
 /// A server that was killed gives the same delivery out again, word for word.
 #[test]
 fn whoever_begins_takes_nothing_for_its_own_that_it_has_not_read() {

@@ -1,4 +1,4 @@
-//! The dictionary of a target: the words that it lists, and those in its corpus.
+//! Dictionary for mutations: listed words, and those in a corpus.
 
 use std::collections::BTreeSet;
 

@@ -293,7 +293,7 @@ static PATTERNS_IN_BYTES: LazyLock<regex::bytes::RegexSet> = LazyLock::new(|| {
     // In MessagePack the header of a string separates the name of a field from its value.
     // Fields such as `key` and `secret` of this program's own messages must not match: each match is decoded.
     let packed = r"(?i:passw(?:or)?d|passphrase|(?:api|access|secret)_?key|credentials?|authorization|cookie)(?s:[\xa8-\xbf]|\xd9.|\xda..|\xdb....)";
-    // Each count of repetitions is that many states. A lower one also matches whatever the higher one does.
+    // Each count of repetitions is that many states. A lower one matches all that the higher one matches.
     let counts = Regex::new(r"\{[1-9][0-9],?\}").expect("a pattern");
     let forms = FORMS.iter().map(|(form, _)| counts.replace_all(form, "{8,}")).chain([packed.into()]);
     regex::bytes::RegexSetBuilder::new(forms).unicode(false).build().expect("patterns")

@@ -124,7 +124,7 @@ fn allowed(ui: &Ui, person: &Person, path: &Path) -> Result<PathBuf, Problem> {
     let own = matches!(person.by, KnownBy::Link).then(|| ui.app.beside_fleet(Path::new(".")));
     let named = ui.settings.documents.iter().map(|folder| ui.app.beside_fleet(folder));
     let folders: Vec<PathBuf> = own.into_iter().chain(named).collect();
-    // A path starts at the project, as in the list, or in a folder of the list.
+    // A path starts in a folder of the list or, as in the list, at the project.
     within(&folders, path).or_else(|| within(&folders, &ui.app.beside_fleet(path))).ok_or_else(|| {
         Problem::forbidden(format!("documents cannot be given from {}", path.display()))
             .help("name a folder within those of ui.documents; whoever starts the dashboard may give any of his project")

@@ -4,7 +4,7 @@ use muster_shared::flow::{LeafRef, Report};
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::coverage::Contribution;
 use muster_shared::run::event::{RunCompleted, WordsUncovered};
-use muster_shared::run::{Checked, RunState, Shortfall, TaskEnd, count, shortfalls};
+use muster_shared::run::{Checked, RunState, Shortfall, TaskEnd, count, lacks_planned_work, shortfalls};
 use muster_shared::text::normalise_space;
 
 use super::builder::DecisionBuilder;
@@ -133,11 +133,7 @@ fn not_done(run: &RunState, body: &str) -> Option<String> {
         return None;
     }
     let counted = count(run)?.in_words();
-    let said = if short.iter().any(|task| task.end.is_short()) {
-        ". This report is not the whole answer"
-    } else {
-        ""
-    };
+    let said = if lacks_planned_work(run) { ". This report is not the whole answer" } else { "" };
     let mut section = format!("## What was not done\n\n{counted}{said}.\n\n");
     section.extend(short.iter().take(MOST_LISTED).map(|task| format!("- {}\n", one_line(task))));
     let more = short.len().saturating_sub(MOST_LISTED);

@@ -277,8 +277,14 @@ fn given(state: &TaskState) -> Option<&TaskResult> {
 /// Whether a run ended with a report although something of it is missing that nobody decided to leave out.
 #[must_use]
 pub fn is_completed_in_part(run: &RunState) -> bool {
-    run.status == RunStatus::Completed
-        && (shortfalls(run).iter().any(|short| short.end.is_short()) || is_unanswered(run))
+    run.status == RunStatus::Completed && (lacks_planned_work(run) || is_unanswered(run))
+}
+
+/// Whether planned work is missing that nobody decided to leave out. Tasks that rules added to verify claims were not planned.
+#[must_use]
+pub fn lacks_planned_work(run: &RunState) -> bool {
+    let was_planned = |short: &&Shortfall| !short.task.as_ref().is_some_and(|task| run.is_verification(task));
+    shortfalls(run).iter().filter(was_planned).any(|short| short.end.is_short())
 }
 
 /// What became of a leaf of the plan.

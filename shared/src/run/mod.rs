@@ -42,8 +42,8 @@ pub use children::{Child, ChildEnd};
 pub use conflicts::{ConflictCount, ConflictEnd, ConflictState, Conflicts, Settling, SettlingFor};
 pub use control::{Control, Paused};
 pub use count::{
-    Shortfall, TaskCount, TaskEnd, count, end_of, in_part, is_completed_in_part, left_out_by_plans,
-    shortfalls,
+    Shortfall, TaskCount, TaskEnd, count, end_of, in_part, is_completed_in_part, lacks_planned_work,
+    left_out_by_plans, shortfalls,
 };
 pub use drafts::{DraftHistory, DraftReviewEnd, ReviewOfDraft};
 pub use event::{

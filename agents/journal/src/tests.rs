@@ -313,8 +313,7 @@ fn an_offer_that_came_late_is_looked_up() {
 fn start_of_a_redelivered_offer_is_checked_against_newer_offers() {
     for (offered, expected) in [(3, "ok"), (4, "offered anew")] {
         let mut journal = journal();
-        let read = opening(&mut journal, at(0));
-        let write = appending(read.read(&mut journal, Ok(Vec::new()), at(1)));
+        let write = appending(opening(&mut journal, at(0)).read(&mut journal, Ok(Vec::new()), at(1)));
         let ask = asking(write.went(&mut journal, Appended::Stored(Seq(7)), at(2)));
         let newest = Newest { last: Some(Seq(7)), offered: Some(Generation(offered)) };
         assert_eq!(said(&ask.told(&mut journal, Ok(newest), at(3))), expected);

@@ -127,25 +127,3 @@ fn is_same(one: &Near, other: &Near) -> bool {
     };
     same(&one.one, &other.one) && same(&one.other, &other.other)
 }
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::super::reader::Reader;
-    use super::*;
-
-    proptest! {
-        /// Parts of a goal stand in the record by their places.
-        #[test]
-        fn what_is_read_of_a_goal_is_what_the_rule_says(goal in "(\\PC|[ \n.,?]| and ){0,200}", other in "\\PC{0,40}") {
-            let reader = Reader::new(&ByRules);
-            let told = [other.as_str()];
-            prop_assert_eq!(reader.uncovered(&goal, &told), coverage::uncovered(&goal, told));
-            prop_assert_eq!(reader.unanswered(&goal, &told, &[]), coverage::unanswered(&goal, &told, &[]));
-            let parts = coverage::parts(&goal);
-            let first = parts.first().filter(|_| parts.len() > 1).cloned();
-            prop_assert_eq!(reader.first_part(&goal), first);
-        }
-    }
-}

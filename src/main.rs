@@ -81,7 +81,7 @@ fn main() -> ExitCode {
     if let Some(ended) = muster_sandbox::child_main(std::env::args_os()) {
         return ended;
     }
-    // Where the path is not known, each command that needs it reports this.
+    // If the path is not known, each command that needs it reports this.
     let _ = fleet::process::own_program();
     // Without a provider of its own, the first TLS connection would panic.
     let _ = rustls::crypto::ring::default_provider().install_default();

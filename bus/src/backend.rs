@@ -86,7 +86,7 @@ pub(crate) const FENCE_FILTER: &str = "Nats-Expected-Last-Subject-Sequence-Subje
 /// The header in which a stored message keeps where its fence stood: 0 for the first of all that it covers.
 pub(crate) const FENCED_AFTER: &str = "Nats-Expected-Last-Subject-Sequence";
 
-/// The header of the first decision of a run that was begun for another one: that run.
+/// The header of the first decision of a run that was started for another one: that run.
 pub(crate) const OUTER_RUN: &str = "Muster-Outer-Run";
 
 /// The write happens only if the last message on `filter` has sequence `after`.

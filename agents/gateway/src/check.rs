@@ -106,7 +106,7 @@ impl PlausibleUsage {
     /// Counts a report.
     ///
     /// # Errors
-    /// The field that no program can have used, with the most that is possible.
+    /// The field that no program can have used, with the maximum.
     pub(crate) fn accept(&mut self, reported: Usage) -> Result<(), GatewayRefusal> {
         self.accept_after(self.since.elapsed().as_secs(), reported)
     }

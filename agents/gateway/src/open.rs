@@ -80,7 +80,7 @@ pub(crate) struct Course {
     pub(crate) told: Vec<Information>,
     /// How often a result was sent back for what it cites.
     pub(crate) sent_back: u32,
-    /// What the program may have used since this gateway has the task.
+    /// The usage that a program may have had since this gateway has the task.
     pub(crate) plausible: PlausibleUsage,
     recorded: HashMap<Uuid, Recorded>,
     answers: VecDeque<(String, Value)>,

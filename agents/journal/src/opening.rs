@@ -164,8 +164,8 @@ impl Opening {
         Writing::begin(Cow::Owned(AgentEvent::Started(started)), Some(self), journal, now)
     }
 
-    /// `started` is in the log. An old offer may have been superseded after the last look and before this entry, which then
-    /// does not count (see [`Say`]): only a look after the entry tells.
+    /// `started` is in the log. An old offer may have been superseded between the last lookup and this entry, which is then
+    /// ignored (see [`Say`]): only a lookup after the entry shows that.
     pub(crate) fn started<E: Borrow<Entry>>(self, journal: &Journal<E>, now: Moment) -> JournalStep<'static> {
         if self.begin.may_be_superseded() {
             return AskNewest::now(AfterNewest::Started(Box::new(self)), now);
@@ -173,8 +173,8 @@ impl Opening {
         self.read_since(journal, now)
     }
 
-    /// Who had an earlier generation may have written there since it was read, for no fence of this one kept it from that:
-    /// it is read on.
+    /// Another agent may have appended to an earlier generation since it was read, because the fence covers one generation.
+    /// The rest is read now.
     pub(crate) fn read_since<E: Borrow<Entry>>(
         &self,
         journal: &Journal<E>,

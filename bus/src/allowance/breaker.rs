@@ -116,7 +116,7 @@ impl BreakerState {
         self.open_until.0 > 0
     }
 
-    /// Whether calls wait for it now. A pause after which nobody called remains stored.
+    /// Whether calls wait for it now. A pause that no call followed remains stored.
     #[must_use]
     pub fn is_open_at(&self, now: Millis) -> bool {
         now < self.open_until || self.probe.as_ref().is_some_and(|(_, until)| now < *until)

@@ -44,7 +44,7 @@ use crate::partition::Partitions;
 use crate::settings::BusSettings;
 use crate::store::ListedObject;
 
-/// A connection with what is known of its link.
+/// A connection with the state of its link.
 type LinkedClient = (async_nats::Client, Arc<Link>);
 
 /// A connection to a NATS server.

@@ -14,7 +14,7 @@ use crate::subject::Subject;
 
 /// Positions that are looked through at first for each run that is wanted: as many as a run of eight tasks takes.
 const POSITIONS_PER_RUN: u64 = 100;
-/// Deeper than runs are begun for each other.
+/// Maximum depth of child runs.
 const MOST_LEVELS: usize = 20;
 /// How much further it is looked each time that too few are found.
 const FURTHER: u64 = 4;
@@ -45,7 +45,7 @@ struct Seen {
 struct Created {
     seq: Seq,
     at: Millis,
-    /// The run that it was begun for.
+    /// The parent run.
     outer: Option<RunId>,
 }
 
@@ -76,7 +76,7 @@ impl Seen {
     }
 }
 
-/// The run, the run that it was begun for, and so on, as far as they are known.
+/// The run, its parent, and so on, as far as they are known.
 fn way(begun: &BTreeMap<RunId, Created>, run: RunId) -> impl Iterator<Item = &Created> {
     let outer = |created: &&Created| begun.get(&created.outer?);
     std::iter::successors(begun.get(&run), outer).take(MOST_LEVELS)

@@ -44,7 +44,7 @@ pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
     }
 }
 
-/// Records the roles without an agent that tasks need which are due, or whose offer lies in the queue of the role.
+/// Records the roles without an agent that tasks need which are due, or whose offer waits in the queue of the role.
 pub(super) fn note(decision: &mut DecisionBuilder<'_>) {
     let Some(run) = decision.open().filter(|run| run.control.paused.is_none()) else { return };
     let queues = run.tasks.values().filter_map(|state| queue(run, state)).chain(decision.wanted());

@@ -193,7 +193,7 @@ fn offer(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
 struct OfferTarget {
     queue: Queue,
     placement: Option<Placement>,
-    /// The role to which the task was handed, in place of the planned one.
+    /// The role to which the task was handed over, instead of the planned one.
     named_role: Option<Role>,
 }
 

@@ -5,16 +5,16 @@ use std::fmt;
 use muster_shared::ids::{QuestionId, Role, RunId, TaskId};
 use serde::Serialize;
 
-/// Most tasks that are named in words.
+/// Maximum number of tasks named in a message.
 const MOST_NAMED: usize = 4;
 
-/// What a run waits for.
+/// The event that a run waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "for", rename_all = "snake_case")]
 pub enum WaitsFor {
     /// An orchestrator: nothing is decided meanwhile.
     Orchestrator,
-    /// Somebody to let it go on.
+    /// A person who resumes it.
     Resume {
         /// Why it is paused.
         reason: String,
@@ -23,10 +23,10 @@ pub enum WaitsFor {
     Answer {
         /// The question.
         question: QuestionId,
-        /// What is asked.
+        /// The question.
         text: String,
     },
-    /// A process of a role that nobody has.
+    /// A process of a role without an agent.
     Role {
         /// The role.
         role: Role,
@@ -40,26 +40,26 @@ pub enum WaitsFor {
         /// The tasks that wait for it.
         tasks: Vec<TaskId>,
     },
-    /// The end of a run of its own.
+    /// The end of a child run.
     Run {
         /// The run.
         run: RunId,
         /// The task that waits for it.
         task: TaskId,
     },
-    /// The end of a run of its own, which itself waits.
+    /// The end of a child run, which itself waits.
     Within {
         /// The run.
         run: RunId,
         /// The task that waits for it.
         task: TaskId,
-        /// What that run waits for.
+        /// The reason for which that run waits.
         waits: Box<WaitsFor>,
     },
 }
 
 impl WaitsFor {
-    /// Whether nothing of it comes by itself: somebody has to start a process.
+    /// Whether nothing of it comes by itself: a person must start a process.
     #[must_use]
     pub fn is_lacking(&self) -> bool {
         matches!(self.innermost(), Self::Orchestrator | Self::Role { .. })

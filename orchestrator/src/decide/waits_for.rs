@@ -82,7 +82,7 @@ pub fn waits_for(run: &RunState, pool: &AgentsByRole) -> Vec<WaitsFor> {
     found
 }
 
-/// The same, with the reasons of child runs in place of these runs, as far as the observer knows them.
+/// The same, with the reasons of child runs instead of these runs, as far as the observer knows them.
 #[must_use]
 pub fn waits_for_within<'a>(
     run: &RunState,

@@ -284,7 +284,7 @@ fn an_agent_that_fails_three_tasks_in_a_row_gets_none_for_a_minute_while_others_
         let mut excluded = Vec::new();
         for (n, ending) in (1..).zip(endings) {
             let (run, event) = failing(n, ending);
-            // A decision that is made twice counts once.
+            // A repeated decision is counted once.
             for _ in 0..2 {
                 excluded = capacity.count_tries(Some((&run, std::slice::from_ref(&event))), Millis(n));
             }

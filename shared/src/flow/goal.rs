@@ -214,7 +214,7 @@ impl Goal {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// The run that it was begun for, as its child or as a shadow of one of its tasks.
+    /// The parent run, or the run of which it shadows a task.
     #[must_use]
     pub fn outer_run(&self) -> Option<RunId> {
         let parent = self.parent.as_ref().map(|parent| parent.run);

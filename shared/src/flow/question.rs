@@ -14,13 +14,13 @@ pub const MAX_QUESTION_BYTES: usize = 16 * 1024;
 /// Most choices of one question.
 pub const MAX_CHOICES: usize = 20;
 
-/// Choice of an approval: go on.
+/// Choice of an approval: continue.
 pub const APPROVE: &str = "approve";
 
-/// Choice of an approval: do not go on.
+/// Choice of an approval: do not continue.
 pub const REJECT: &str = "reject";
 
-/// Choice of an approval: go on with the edited plan or the edited arguments.
+/// Choice of an approval: continue with the edited plan or the edited arguments.
 pub const EDIT: &str = "edit";
 
 /// What a person is asked.

@@ -168,7 +168,7 @@ pub enum PlanProblem {
         /// What stands there.
         text: String,
     },
-    /// A placeholder that stands for no result.
+    /// A placeholder without a result.
     #[error(
         "task {task}: {text} stands for nothing{}; write {{{{NAME.result}}}} or {{{{NAME.findings}}}} with the index or the name of \
          one task, or put it in backticks if it is meant as it is",

@@ -280,7 +280,7 @@ pub fn is_completed_in_part(run: &RunState) -> bool {
     run.status == RunStatus::Completed && (lacks_planned_work(run) || is_unanswered(run))
 }
 
-/// Whether planned work is missing that nobody decided to leave out. Tasks that rules added to verify claims were not planned.
+/// Whether planned work is missing that no person decided to leave out. Tasks that rules added to verify claims were not planned.
 #[must_use]
 pub fn lacks_planned_work(run: &RunState) -> bool {
     let was_planned = |short: &&Shortfall| !short.task.as_ref().is_some_and(|task| run.is_verification(task));

@@ -210,7 +210,7 @@ impl RunState {
         used
     }
 
-    /// What tasks that no decision has ended yet were seen to use.
+    /// Reported usage of tasks that no decision has ended yet.
     pub fn used_in_progress(&self) -> impl Iterator<Item = (&TaskId, Usage)> {
         self.seen.iter().filter_map(|(task, seen)| {
             let found = self.tasks.get(task).filter(|found| found.generation == seen.generation)?;

@@ -52,7 +52,7 @@ impl Within {
         state.as_ref()
     }
 
-    /// A run as it stands.
+    /// The current state of a run.
     pub(super) fn state(&self, run: RunId) -> Option<&RunState> {
         self.states.get(&run)?.as_ref()
     }

@@ -27,7 +27,7 @@ pub(crate) use self::input::{Input, Link};
 pub(crate) use self::run::LiveRun;
 pub(crate) use self::traffic::{Passed, Traffic};
 
-/// Deeper than runs are begun for each other.
+/// Maximum depth of child runs.
 const MOST_LEVELS: usize = 20;
 
 /// How much is kept.

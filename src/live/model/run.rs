@@ -97,7 +97,7 @@ impl LiveRun {
         Some(seen_of(self.state.as_deref()?, &self.seen))
     }
 
-    /// The run that it was begun for.
+    /// The parent run.
     pub(super) fn outer(&self) -> Option<RunId> {
         self.state.as_ref()?.goal.outer_run()
     }

@@ -1,4 +1,4 @@
-//! Roles that nobody has: what a run waits for, and for how long.
+//! Roles without an agent: what a run waits for, and for how long.
 
 use muster_shared::flow::{
     Goal, Outcome, PlanDraft, Planning, RunLimits, Specialty, TaskDraft, TaskOffered, TaskStatus, Work,

@@ -162,7 +162,7 @@ proptest! {
         for n in 0..400 {
             if n == leaves {
                 fleet.slots.retain(|queue, _| !missing.iter().any(|role| *queue == Queue::Role(role.clone())));
-                // Nobody takes what lies in their queues.
+                // No agent takes tasks from their queues.
                 fleet.open.retain(|offer| fleet.slots.contains_key(&offer.queue));
                 fleet.turn(vec![Input::Capacity]);
             }

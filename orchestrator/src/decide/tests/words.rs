@@ -1,4 +1,4 @@
-//! What later tasks are told of earlier ones.
+//! The results of earlier tasks in the prompts of later ones.
 
 use muster_shared::flow::{Outcome, Product, Report, RunLimits, TaskOffered, Work};
 

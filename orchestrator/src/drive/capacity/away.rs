@@ -25,7 +25,7 @@ impl Away {
         }
     }
 
-    /// One of a role is there.
+    /// An agent of a role is online.
     pub(super) fn back(&mut self, role: &Role) {
         self.0.remove(role);
     }

@@ -29,7 +29,7 @@ struct Streak {
     excluded: Option<ExcludedAgent>,
 }
 
-/// What an event of a run tells of an agent.
+/// The effect of an event of a run on the record of an agent.
 pub(super) fn ended(run: &RunState, event: &RunEvent) -> Option<AgentTry> {
     let (task, generation, reason) = match event {
         RunEvent::TaskCompleted(TaskCompleted { task, .. }) => {

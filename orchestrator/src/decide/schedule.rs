@@ -131,7 +131,9 @@ pub fn next_review(run: &RunState) -> Option<Millis> {
         return None;
     }
     let lost = run.tasks.values().filter_map(|state| lost_at(run, state));
-    lost.chain(auction::next_end(run)).chain(missing_roles::next_look(run)).min()
+    let held = survey::open_refinement(run).and_then(|_| held_until(run));
+    let held = held.filter(|_| !held_back(run).is_empty());
+    lost.chain(auction::next_end(run)).chain(missing_roles::next_look(run)).chain(held).min()
 }
 
 /// The leaves that a wanted refinement holds back, as far as they can be paid for.
@@ -143,6 +145,20 @@ pub(super) fn held_back(run: &RunState) -> Vec<TaskId> {
     held.filter(|task| budget::affords(run, task)).collect()
 }
 
+/// When the first reflection that a wanted refinement waits for has held leaves back for long enough.
+fn held_until(run: &RunState) -> Option<Millis> {
+    let reflections = run.tasks.iter().filter(|(task, _)| matches!(task, TaskId::Reflect(_)));
+    reflections.filter_map(|(_, state)| reflected_by(run, state)).min()
+}
+
+/// How long an open reflection holds leaves back: as long as an agent may take to start it. One that was lost before takes
+/// longer.
+fn reflected_by(run: &RunState, state: &TaskState) -> Option<Millis> {
+    let within = Duration::from_millis(run.limits.start_within_ms);
+    let within = if state.generation > Generation(1) { Duration::ZERO } else { within };
+    Some(state.offered_at.filter(|_| state.status.is_in_work())?.after(within))
+}
+
 /// Whether the refinement that is wanted waits for agents. Only one that is about to start, or in work, holds leaves back.
 fn refinement_waits(run: &RunState, now: Millis) -> bool {
     let Some(task) = survey::open_refinement(run).map(TaskId::Refine) else { return false };
@@ -152,10 +168,7 @@ fn refinement_waits(run: &RunState, now: Millis) -> bool {
     }
     let keeps_it = |(task, state): (&TaskId, &TaskState)| match task {
         TaskId::Leaf(_) => survey::is_offered(state),
-        // One that was lost before waits longer for its agent.
-        TaskId::Reflect(_) => {
-            lies(state) || state.status == TaskStatus::Queued && state.generation > Generation(1)
-        }
+        TaskId::Reflect(_) => reflected_by(run, state).is_some_and(|at| at <= now),
         TaskId::Plan | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write | TaskId::DraftReview(_) => {
             false
         }

@@ -370,17 +370,28 @@ fn whoever_falls_silent_is_noticed_though_its_start_was_put_off() {
 }
 
 #[test]
-fn whoever_takes_a_run_over_asks_for_agents_that_it_does_not_know() {
-    let mut bus = Bus::new();
-    let (log, offer) = bus.offered();
-    let started = bus.starts(&offer);
-    let pause = asked_to(RequestAction::Pause);
-    drop(bus.turn(Some(log), vec![RunMessage::Signal(started), order(pause)]));
-    drop(bus.fleet.left(planner().agent));
-    let (asked, _) = bus.turn(None, vec![RunMessage::Wake(Input::Capacity)]);
-    assert_eq!(asked, ["read", "claim", "find", "append"]);
-    let Some(RecordEvent::Decided(last)) = bus.record.last().map(|entry| &entry.event) else { panic!() };
-    assert!(last.inputs.iter().any(|input| matches!(input, Input::AgentLost { .. })), "{:?}", last.inputs);
+fn takeover_of_a_run_looks_up_agents_that_are_not_known() {
+    let again = [Some(Fault::Conflict)];
+    let table = [
+        (RunMessage::Wake(Input::Capacity), None, &["read", "claim", "find", "append"][..]),
+        (order(goal()), Some(again), &["claim", "append", "read", "claim", "find", "append"][..]),
+    ];
+    for (message, writes, expected) in table {
+        let mut bus = Bus::new();
+        let (log, offer) = bus.offered();
+        let started = bus.starts(&offer);
+        let pause = asked_to(RequestAction::Pause);
+        drop(bus.turn(Some(log), vec![RunMessage::Signal(started), order(pause)]));
+        drop(bus.fleet.left(planner().agent));
+        bus.writes.extend(writes.into_iter().flatten());
+        assert_eq!(bus.turn(None, vec![message]).0, expected);
+        let Some(RecordEvent::Decided(last)) = bus.record.last().map(|entry| &entry.event) else { panic!() };
+        assert!(
+            last.inputs.iter().any(|input| matches!(input, Input::AgentLost { .. })),
+            "{:?}",
+            last.inputs
+        );
+    }
 }
 
 /// The driver of a run, and what it says to each thing that happens.

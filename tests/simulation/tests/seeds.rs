@@ -54,7 +54,6 @@ fn part(number: u64) {
         "conflict_found",
         "conflict_examined",
         "verification_added",
-        "conflict settled by methods",
         "conflict settled by majority",
         "conflict settled by confidence",
         "conflict settled by authority",
@@ -106,7 +105,8 @@ fn fleets(seeds: impl IntoIterator<Item = u64>) {
 
 #[test]
 fn random_fleets_neither_stall_nor_claim_more_than_their_log_shows() {
-    fleets(0..PART);
+    // Beyond the first: an orchestrator that read a run only after a conflict did not look up its agents.
+    fleets((0..PART).chain([1089, 1483]));
 }
 
 /// Beyond the parts: a draft was reviewed with nothing left to pay for it, the clock of an orchestrator was behind that

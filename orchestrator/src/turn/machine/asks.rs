@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::collections::{BTreeSet, VecDeque};
 
 use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
-use muster_shared::run::{Entry, RunState};
+use muster_shared::run::{Entry, Input, RunState};
 use muster_shared::time::Millis;
 use uuid::Uuid;
 
@@ -75,6 +75,8 @@ impl AfterClaim {
     pub(super) fn go_on<E: Borrow<Entry>>(self, mut turn: Box<Turn<E>>, view: &View<'_>) -> Next<E> {
         match self {
             Self::TakeIn => turn.take_in(view),
+            // A goal that was submitted again is read for the first time only here: its agents may have died unnoticed.
+            Self::DecideAgain if turn.fresh => turn.take_in(view),
             Self::DecideAgain => {
                 turn.agents = turn.log.left_over();
                 turn.decide(view)
@@ -121,6 +123,10 @@ impl<E: Borrow<Entry>> FindAgents<E> {
             Ok(there) => missing.retain(|agent| !there.contains(agent)),
             Err(failure) => return turn.failed(failure.into()),
         }
+        let is_told = |lost: &AgentId| {
+            turn.wakes.iter().any(|wake| matches!(wake, Input::AgentLost { agent, .. } if agent == lost))
+        };
+        missing.retain(|agent| !is_told(agent));
         turn.wakes.extend(missing.into_iter().map(losses::was_gone));
         turn.count_losses(view)
     }

@@ -308,7 +308,6 @@ fn an_offer_that_came_late_is_looked_up() {
     }
 }
 
-/// A start that was appended after a newer offer is ignored by the agent of that offer.
 #[test]
 fn start_of_a_redelivered_offer_is_checked_against_newer_offers() {
     for (offered, expected) in [(3, "ok"), (4, "offered anew")] {

@@ -371,19 +371,17 @@ fn whoever_falls_silent_is_noticed_though_its_start_was_put_off() {
 
 #[test]
 fn takeover_of_a_run_looks_up_agents_that_are_not_known() {
-    let again = [Some(Fault::Conflict)];
     let table = [
         (RunMessage::Wake(Input::Capacity), None, &["read", "claim", "find", "append"][..]),
-        (order(goal()), Some(again), &["claim", "append", "read", "claim", "find", "append"][..]),
+        (order(goal()), Some(Fault::Conflict), &["claim", "append", "read", "claim", "find", "append"][..]),
     ];
     for (message, writes, expected) in table {
         let mut bus = Bus::new();
         let (log, offer) = bus.offered();
-        let started = bus.starts(&offer);
-        let pause = asked_to(RequestAction::Pause);
+        let (started, pause) = (bus.starts(&offer), asked_to(RequestAction::Pause));
         drop(bus.turn(Some(log), vec![RunMessage::Signal(started), order(pause)]));
         drop(bus.fleet.left(planner().agent));
-        bus.writes.extend(writes.into_iter().flatten());
+        bus.writes.extend(writes.map(Some));
         assert_eq!(bus.turn(None, vec![message]).0, expected);
         let Some(RecordEvent::Decided(last)) = bus.record.last().map(|entry| &entry.event) else { panic!() };
         assert!(

@@ -105,7 +105,6 @@ fn fleets(seeds: impl IntoIterator<Item = u64>) {
 
 #[test]
 fn random_fleets_neither_stall_nor_claim_more_than_their_log_shows() {
-    // Beyond the first: an orchestrator that read a run only after a conflict did not look up its agents.
     fleets((0..PART).chain([1089, 1483]));
 }
 

@@ -96,7 +96,9 @@ async fn check_goal(bus: &Bus, run: RunId, asked: &Goal) -> Result<(), Failure> 
     let known = first.as_ref().and_then(|first| first.event.goal()).filter(|known| !known.is_same(asked));
     known.map_or(Ok(()), |known| {
         let goal = figures::one_line(&known.text, 100);
-        Err(usage!("run id {} belongs to another goal: {goal}", run.as_uuid()).help(
+        let other =
+            if known.text == asked.text { "this goal with other documents, plan or limits" } else { "another goal" };
+        Err(usage!("run id {} belongs to {other}: {goal}", run.as_uuid()).help(
             "give the new goal another --run-id, or none; the same goal with the same documents follows the existing run",
         ))
     })

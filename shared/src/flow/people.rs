@@ -1,5 +1,7 @@
 //! What people have a say in while a run goes on.
 
+use std::collections::BTreeSet;
+
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,14 +93,18 @@ impl People {
     pub fn check_within(&self, fleet: &Self) -> Result<(), String> {
         let few = self.approvers_within(fleet);
         let wanted = usize::from(self.approvals.max(fleet.approvals));
-        if fleet.approve_by.is_empty() || few.len() >= wanted {
+        let is_open = fleet.approve_by.is_empty() && self.approve_by.is_empty();
+        if is_open || few.iter().collect::<BTreeSet<_>>().len() >= wanted {
             return Ok(());
         }
         Err(format!(
-            "limits.people: in this fleet {} may approve, and {wanted} of them must; of those, the goal leaves {}. Ask without \
-             limits.people.approve_by, or name enough of them",
-            fleet.approve_by.join(", "),
+            "limits.people: {wanted} people must approve, and those who may are: {}. Name enough people in limits.people.approve_by{}",
             if few.is_empty() { "nobody".to_owned() } else { few.join(", ") },
+            if fleet.approve_by.is_empty() {
+                String::new()
+            } else {
+                format!(", of {}", fleet.approve_by.join(", "))
+            },
         ))
     }
 
@@ -177,6 +183,7 @@ mod tests {
             ((&[], 2, Ask), (&["cy", "ann"], 1, Auto), Some((&["cy", "ann"], 2, Ask))),
             // Without a policy of the fleet it is the goal's.
             ((&[], 1, Ask), (&["cy"], 1, Auto), Some((&["cy"], 1, Auto))),
+            ((&[], 1, Ask), (&["cy", "cy"], 2, Ask), None),
         ];
         for (fleet, wish, held) in cases {
             let of =

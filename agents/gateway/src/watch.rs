@@ -78,20 +78,19 @@ async fn look(desk: &Arc<Desk>, task: Arc<OpenTask>, tell: bool) {
     }
 }
 
-/// Nothing is heard of a program: its task goes to another. Where nothing at all is heard of it, it counts as dead, and
-/// whoever drives the run decides; one that lives and forgot a task gives it back.
+/// Hands on the task of a silent program. Of one that is silent about all its tasks the registry entry is removed too: it gets
+/// no more offers, even if its connection is still open.
 async fn give_up(desk: &Desk, task: &OpenTask) {
     let why = format!("nothing was heard of {} for {} s", task.agent, desk.settings.silence.as_secs());
     let program = desk.programs.find(&task.agent);
-    match program.filter(|program| program.silent_for() >= desk.settings.silence) {
-        None => take::hand_on(desk, task, &why).await,
-        Some(program) => {
-            tracing::warn!(run = %task.key.run, task = %task.key.task, why, "a program is taken for dead");
-            let Ok(mut course) = task.course.try_lock() else { return };
-            let closed = Closed::HandedOn(why);
-            course.closed = Some(closed.clone());
-            desk.close(task, closed, course.answers());
-            program.forget().await;
-        }
+    let silent = program.filter(|program| program.silent_for() >= desk.settings.silence);
+    // A request of the program is in progress.
+    if silent.is_some() && task.course.try_lock().is_err() {
+        return;
+    }
+    take::hand_on(desk, task, &why).await;
+    if let Some(program) = silent {
+        tracing::warn!(run = %task.key.run, task = %task.key.task, why, "a program is taken for dead");
+        program.forget().await;
     }
 }

@@ -47,10 +47,10 @@ pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
 /// Records the roles without an agent that tasks need which are due, or whose offer waits in the queue of the role.
 pub(super) fn note(decision: &mut DecisionBuilder<'_>) {
     let Some(run) = decision.open().filter(|run| run.control.paused.is_none()) else { return };
-    let queues = run.tasks.values().filter_map(|state| queue(run, state)).chain(decision.wanted());
-    let roles = queues.filter_map(Queue::role);
-    let is_new = |role: &&Role| !run.missing_roles.contains_key(*role) && !is_online(decision, role);
-    let missing: BTreeSet<Role> = roles.filter(is_new).cloned().collect();
+    let queued = run.tasks.iter().filter_map(|(task, state)| role(run, task, state));
+    let roles = queued.chain(decision.wanted().filter_map(Queue::role).cloned());
+    let is_new = |role: &Role| !run.missing_roles.contains_key(role) && !is_online(decision, role);
+    let missing: BTreeSet<Role> = roles.filter(is_new).collect();
     for role in missing {
         decision.emit(RoleAvailabilityChanged { role, available: false });
     }
@@ -77,19 +77,21 @@ fn waiting(run: &RunState) -> Vec<(TaskId, Role, Millis)> {
     if run.missing_roles.is_empty() {
         return Vec::new();
     }
-    let queued = run.tasks.iter().filter(|(_, state)| queue(run, state).is_some());
-    let tasks = queued.map(|(task, _)| task.clone());
-    let tasks = tasks.chain(schedule::due(run)).chain(schedule::held_back(run));
-    let waits = |task: TaskId| {
-        let role = schedule::role(run, &task)?;
+    let queued = run.tasks.iter().filter_map(|(task, state)| Some((task.clone(), role(run, task, state)?)));
+    let due = schedule::due(run).into_iter().chain(schedule::held_back(run));
+    let due = due.filter_map(|task| schedule::role(run, &task).map(|role| (task, role)));
+    let since = |(task, role): (TaskId, Role)| {
         let since = *run.missing_roles.get(&role)?;
         Some((task, role, since))
     };
-    tasks.filter_map(waits).collect()
+    queued.chain(due).filter_map(since).collect()
 }
 
-/// The queue in which a task waits for any agent of its role, unless a trial put it there.
-fn queue<'r>(run: &RunState, state: &'r TaskState) -> Option<&'r Queue> {
-    let queue = state.queue.as_ref().filter(|_| state.status == TaskStatus::Queued)?;
-    matches!(queue, Queue::Role(role) if !trials::is_tried_by(state, run, role)).then_some(queue)
+/// The role whose agents a queued task waits for, unless a trial put it in the queue of another role. If the task is
+/// addressed to one agent, another agent of its role may take it once that agent is gone.
+fn role(run: &RunState, task: &TaskId, state: &TaskState) -> Option<Role> {
+    match state.queue.as_ref().filter(|_| state.status == TaskStatus::Queued)? {
+        Queue::Role(role) => (!trials::is_tried_by(state, run, role)).then(|| role.clone()),
+        Queue::Agent(_) => schedule::role(run, task),
+    }
 }

@@ -258,10 +258,10 @@ pub(super) fn not_replaced(run: &RunState) -> Vec<(TaskIndex, String, String)> {
     fruitless(run).into_iter().filter(|(index, _, _)| end_of(run, index) != TaskEnd::Replaced).collect()
 }
 
-/// Names of the tasks that people skipped.
+/// Names and goals of the tasks that people skipped.
 pub(super) fn skipped_by_people(run: &RunState) -> BTreeSet<String> {
     let skipped = leaves(run).filter(|(index, _, _)| end_of(run, index) == TaskEnd::Skipped);
-    skipped.map(|(_, task, _)| task.name.clone()).collect()
+    skipped.flat_map(|(_, task, _)| [task.name.clone(), task.goal.clone()]).collect()
 }
 
 /// What earlier runs taught that concern the goal.

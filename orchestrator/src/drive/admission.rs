@@ -87,6 +87,11 @@ impl Admission {
         seat
     }
 
+    /// Whether the goal of a run waits for room.
+    pub(super) fn waits(&self, run: RunId) -> bool {
+        self.lock().waiting.get(&run).is_some_and(|(seen, _)| seen.elapsed() < SEEN)
+    }
+
     /// How full the record is, from 0 to 1, as it was found within the last second.
     ///
     /// # Errors

@@ -100,6 +100,8 @@ async fn handle(context: &Arc<OrchestratorContext>, taken: TakenCommand) -> Resu
     }
     match while_held(&taken, Box::pin(answer_to(context, &taken))).await? {
         OrderReply::Recorded => taken.done().await,
+        // Its goal waits for room: the request waits, too.
+        OrderReply::NoSuchRun if context.admission.waits(run) => taken.hand_back(CROWDED).await,
         OrderReply::NoSuchRun if taken.delivered >= UNKNOWN_TRIES => {
             taken.reject(&format!("there is no run {run}: see `muster runs`")).await
         }

@@ -60,6 +60,15 @@ pub(super) struct Search<'a> {
 /// An agent, by what decides: free, grade, nearness to what the task builds on, load, name.
 pub(super) type Rank<'a> = (bool, Grade, u8, u32, &'a AgentId);
 
+/// Which of the agents that should rather not have the task are left out.
+#[derive(Debug, Clone, Copy)]
+enum LeftOut {
+    All,
+    /// Those that failed the task or did not start it, but not those that have another member of its group.
+    Failed,
+    None,
+}
+
 impl<'a> Search<'a> {
     pub(super) fn new(
         roster: &'a Roster,
@@ -198,41 +207,56 @@ impl<'a> Search<'a> {
             return None;
         }
         let is_single = self.is_choosy || self.pool.has_excluded();
-        let best = self.best(true).or_else(|| is_single.then(|| self.best(false)).flatten());
+        let best = self.best(LeftOut::All);
+        let best = best.or_else(|| self.has_failed().then(|| self.best(LeftOut::Failed)).flatten());
+        let best = best.or_else(|| is_single.then(|| self.best(LeftOut::None)).flatten());
         // Agents that can do less come before those that get no tasks.
         let best = best.or_else(|| {
             let kinds = self.pool.has_excluded().then(|| self.pool.kinds());
-            kinds?.filter_map(|(_, kind)| self.first_of(kind, false)).min()
+            kinds?.filter_map(|(_, kind)| self.first_of(kind, LeftOut::None)).min()
         });
         let (is_busy, _, _, _, agent) = best?;
-        let mut avoided = self.wanted.avoid.iter().filter(|avoided| avoided.idle);
         // Where others could do it as well, nobody is waited for; but who failed the task or did not start it, and who gets
         // no tasks, is free, and would take whatever waits for its role.
-        (!is_busy || is_single || avoided.any(|avoided| self.avoid.contains_key(&avoided.agent)))
-            .then(|| agent.clone())
+        (!is_busy || is_single || self.has_failed()).then(|| agent.clone())
+    }
+
+    /// Whether an agent of the role failed the task or did not start it.
+    fn has_failed(&self) -> bool {
+        self.wanted.avoid.iter().any(|avoided| avoided.idle && self.avoid.contains_key(&avoided.agent))
+    }
+
+    fn leaves_out(&self, agent: &AgentId, left_out: LeftOut) -> bool {
+        match left_out {
+            LeftOut::All => self.avoid.contains_key(agent),
+            LeftOut::Failed => {
+                self.wanted.avoid.iter().any(|avoided| avoided.idle && avoided.agent == *agent)
+            }
+            LeftOut::None => false,
+        }
     }
 
     /// The best of those that can do it: of each kind its first, whoever knows what the task builds on, and those that
     /// are freer than they stand, since something is kept for the run.
-    fn best(&self, avoiding: bool) -> Option<Rank<'a>> {
-        let firsts = self.able.iter().filter_map(|at| self.first_of(self.pool.kind(*at)?, avoiding));
+    fn best(&self, left_out: LeftOut) -> Option<Rank<'a>> {
+        let firsts = self.able.iter().filter_map(|at| self.first_of(self.pool.kind(*at)?, left_out));
         let others = self.wanted.knows.iter().chain(self.kept.keys());
-        let others = others.filter(|agent| self.may_have(agent, avoiding));
+        let others = others.filter(|agent| self.may_have(agent, left_out));
         firsts.chain(others.filter_map(|agent| self.rank(agent))).min()
     }
 
-    fn may_have(&self, agent: &AgentId, avoiding: bool) -> bool {
+    fn may_have(&self, agent: &AgentId, left_out: LeftOut) -> bool {
         let able = |at: usize| self.able.binary_search(&at).is_ok();
         let suits = |member: &Member| {
             member.candidate.role == *self.wanted.role && able(member.kind) && !self.is_excluded(member)
         };
-        self.roster.member(agent).is_some_and(suits) && !(avoiding && self.avoid.contains_key(agent))
+        self.roster.member(agent).is_some_and(suits) && !self.leaves_out(agent, left_out)
     }
 
-    fn first_of(&self, kind: &Kind, avoiding: bool) -> Option<Rank<'a>> {
+    fn first_of(&self, kind: &Kind, left_out: LeftOut) -> Option<Rank<'a>> {
         let mut best: Option<Rank<'a>> = None;
         let is_excluded = |agent| self.roster.member(agent).is_some_and(|member| self.is_excluded(member));
-        let left = kind.agents().filter(|agent| !(avoiding && self.avoid.contains_key(*agent)));
+        let left = kind.agents().filter(|agent| !self.leaves_out(agent, left_out));
         let left = left.filter(|agent| !is_excluded(agent));
         for agent in left.take(MOST_LOOKED_AT) {
             let Some(rank) = self.rank(agent) else { continue };

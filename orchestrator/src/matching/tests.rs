@@ -504,6 +504,12 @@ fn who_was_asked_and_did_nothing_is_not_asked_again_while_another_is_busy() {
     assert_eq!(chosen(&two, &Ask { avoid: vec![1], ..Ask::default() }), None, "whoever is free takes it");
     assert_eq!(chosen(&two, &Ask { idle: vec![1], ..Ask::default() }), Some(agent(2)));
     assert_eq!(chosen(&two, &Ask { idle: vec![1, 2], ..Ask::default() }), None, "there is nobody else");
+    let member = Ask { idle: vec![1], avoid: vec![2], by_name: true, ..Ask::default() };
+    assert_eq!(
+        chosen(&two, &member),
+        Some(agent(2)),
+        "one with another member comes before one that failed it"
+    );
 }
 
 #[test]

@@ -197,6 +197,19 @@ async fn goals_beyond_the_limit_wait_or_are_refused() {
     assert!(!fleet.fold(first).await.unwrap().status.is_ended());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn goal_that_waits_for_room_can_be_cancelled() {
+    let fleet = Fleet::start(bus(), 1, Arc::new(|_| None)).await;
+    let settings = OrchestratorSettings { max_runs: 1, ..OrchestratorSettings::default() };
+    let _orchestrator = Orchestrator::with(&fleet.bus, 1, settings);
+    let first = fleet.submit(Goal { deadline_ms: Some(4_000), ..goal() }).await;
+    fleet.wait(first, |_| true).await;
+    let second = fleet.submit(goal()).await;
+    fleet.cancel(second).await;
+    let state = fleet.finished(second).await;
+    assert_eq!(state.status, RunStatus::Aborted(StopReason::Cancelled), "{:?}", state.reason);
+}
+
 /// Who decided how often.
 async fn deciders(fleet: &Fleet, run: RunId) -> BTreeMap<AgentId, u32> {
     let mut by = BTreeMap::new();

@@ -98,13 +98,14 @@ fn unwritten(values: &Values, plan: &Plan, is_new: impl Fn(&TaskIndex) -> bool) 
     found.map(|problem| problem.to_string()).collect()
 }
 
-/// Removes the tasks with these names from a draft. Returns the names that were found.
-pub fn leave_out(tasks: &mut Vec<TaskDraft>, names: &BTreeSet<String>) -> Vec<String> {
-    let is_unwanted = |task: &TaskDraft| names.iter().any(|name| normal(name) == normal(&task.name));
+/// Removes the tasks with one of these names or goals from a draft. Returns the names that were found.
+pub fn leave_out(tasks: &mut Vec<TaskDraft>, unwanted: &BTreeSet<String>) -> Vec<String> {
+    let is = |text: &str| unwanted.iter().any(|known| normal(known) == normal(text));
+    let is_unwanted = |task: &TaskDraft| is(&task.name) || is(&task.goal);
     let mut found: Vec<String> =
         tasks.extract_if(.., |task| is_unwanted(task)).map(|task| task.name).collect();
     for task in tasks {
-        found.extend(leave_out(&mut task.subtasks, names));
+        found.extend(leave_out(&mut task.subtasks, unwanted));
     }
     found
 }

@@ -181,6 +181,15 @@ fn whoever_does_not_take_what_it_won_breaks_its_bid() {
 }
 
 #[test]
+fn task_of_one_agent_fails_if_its_role_stays_away() {
+    let mut fleet = won();
+    fleet.slots.retain(|queue, _| *queue != Queue::Role(Role::Worker) && queue.role().is_some());
+    fleet.turn(vec![Input::Capacity]);
+    fleet.pass(30_000);
+    assert!(fleet.reason().contains("none is in this fleet (for 1)"), "{}", fleet.reason());
+}
+
+#[test]
 fn a_try_that_fails_breaks_the_bid_and_the_task_is_auctioned_again() {
     let mut fleet = won();
     does(&mut fleet, 1, "1", SECOND, false);

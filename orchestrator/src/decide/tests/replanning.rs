@@ -169,7 +169,8 @@ fn a_critical_failure_has_what_is_left_planned_anew_and_what_ended_stays() {
 
 #[test]
 fn no_new_plan_has_a_task_that_a_person_skipped() {
-    for proposal in [vec![leaf("Plums", &[]), leaf("figs", &[])], vec![leaf("plums", &[])]] {
+    let renamed = TaskDraft { name: "other fruit".into(), ..leaf("plums", &[]) };
+    for proposal in [vec![leaf("Plums", &[]), leaf("figs", &[])], vec![leaf("plums", &[])], vec![renamed]] {
         let mut fleet = begun(Goal::new(GOAL));
         fleet.do_task("plan", plan(vec![leaf("apples", &[]), critical("pears"), leaf("plums", &[])]));
         fleet.ask(1, RequestAction::Skip { task: "3".parse().unwrap() });

@@ -138,7 +138,7 @@ fn rows(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// What stands below the rows: sources, remarks about the reading of numbers, and files left out.
+/// Text below the rows: sources, remarks about the reading of numbers, and files left out.
 fn beside(answer: &Answer) -> String {
     let mut said = String::new();
     if !answer.sources.is_empty() {

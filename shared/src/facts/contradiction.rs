@@ -16,7 +16,7 @@ pub struct Contradiction {
 
 /// Largest whole number that often counts items without being written in the text.
 const MAX_COUNTED: f64 = 20.0;
-/// Fewest characters of a number that names rarely have.
+/// Fewest digits of a number that names rarely have.
 const LONG: usize = 5;
 const DAY: f64 = 86_400.0;
 
@@ -43,8 +43,10 @@ pub fn contradictions(statement: &str, cited: &[CitedText<'_>]) -> Vec<Contradic
 
 /// Whether a stated value occurs in the cited lines in any notation.
 fn occurs(stated: &Value, cited: &CitedValues<'_>) -> bool {
+    let is_multiple = stated.kind == Kind::Count && stated.numbers != stated.plain;
     cited.values.iter().any(|there| is_same(stated, there))
-        || !matches!(stated.kind, Kind::Measure(_) | Kind::Period | Kind::Time)
+        || !is_multiple
+            && !matches!(stated.kind, Kind::Measure(_) | Kind::Period | Kind::Time)
             && cited.has_digits(&stated.digits)
 }
 
@@ -125,8 +127,8 @@ fn same_kind(stated: &Value, cited: &CitedValues<'_>) -> Option<String> {
         Kind::Unit(_) => nearest(stated, cited.values.iter().filter(|there| there.kind == stated.kind)),
         Kind::Name(_) => {
             // In German, the word before a number is often in capitals: a long number is compared as one.
-            let is_long =
-                |value: &Value| value.digits.len() >= LONG && value.digits.len() == stated.digits.len();
+            let len = |value: &Value| value.digits.bytes().filter(u8::is_ascii_digit).count();
+            let is_long = |value: &Value| len(value) >= LONG && len(value) == len(stated);
             let same_name = nearest(stated, others.clone().filter(|there| there.kind == stated.kind));
             let long = others
                 .clone()

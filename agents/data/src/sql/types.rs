@@ -2,6 +2,9 @@
 
 use muster_shared::text::{DecimalMark, WholeNumber};
 
+/// Most digits that a float holds exactly.
+const MAX_DIGITS: usize = 15;
+
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnType {
@@ -191,9 +194,10 @@ fn real(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// A number in the notation of people. `007` is a name.
+/// A number in the notation of people. `007` is a name, and digits that a float cannot hold stay text.
 fn written(text: &str) -> Option<WholeNumber<'_>> {
-    if has_leading_zero(text) { None } else { WholeNumber::read(text) }
+    let is_long = text.bytes().filter(u8::is_ascii_digit).count() > MAX_DIGITS;
+    if is_long || has_leading_zero(text) { None } else { WholeNumber::read(text) }
 }
 
 fn has_leading_zero(text: &str) -> bool {

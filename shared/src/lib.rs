@@ -11,6 +11,7 @@ pub mod conflict;
 pub mod contract;
 pub mod expected;
 pub mod explain;
+pub mod facts;
 pub mod flow;
 pub mod ids;
 pub mod plan;

@@ -51,7 +51,6 @@ mod decode;
 mod disk;
 mod error;
 mod extract;
-pub mod figures;
 mod found;
 mod html;
 mod index;

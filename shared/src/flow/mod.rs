@@ -65,7 +65,7 @@ pub use guard::{
 };
 pub use lesson::RunLessons;
 pub use limits::{Granularity, ModelVerification, RunLimits, Writing};
-pub use looked_up::{LookedUp, PlaceFound, Standing};
+pub use looked_up::{ContradictedValue, LookedUp, PlaceFound, Standing};
 pub use note::{Check, Fault, Note, Reworded, SpinLevel, Verifier};
 pub use outcome::{Advice, CallDigest, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
 pub use pattern::Pattern;

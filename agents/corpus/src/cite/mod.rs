@@ -7,6 +7,7 @@ mod any_tests;
 mod flat;
 mod library;
 mod page;
+mod quotation;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ use muster_shared::text::nearest_name;
 use self::flat::Quote;
 use self::library::{AtHand, Indexed};
 use self::page::{Lines, Page};
+pub use self::quotation::{last_quote, longest_quote};
 use crate::CorpusError;
 use crate::index::Index;
 use crate::pack::PackFolder;

@@ -244,7 +244,7 @@ fn the_chain_is_followed_link_by_link_and_ends_with_the_first_fault() {
     });
 }
 
-/// A report with three cited statements, of which the model doubts the second: the author is asked once, item by item.
+/// A report with three cited statements, of which the model doubts the second: the author answers once, item by item.
 #[test]
 fn doubts_are_answered_once_and_kept_statements_are_counted() {
     let offer = TaskOffered {

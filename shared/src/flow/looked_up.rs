@@ -1,5 +1,5 @@
-//! Cited places that were looked up in the documents before a result is accepted. The event log has what was found, so that
-//! decisions are repeated without the documents.
+//! Results of the look-up of cited places, before a result is accepted. They are in the event log, so that decisions are
+//! repeated without the documents.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use crate::text::counted;
 /// Most places of one result that are looked up.
 pub const MOST_PLACES: usize = 1_000;
 
-/// One cited place, and what was found there.
+/// One cited place, and the result of its look-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct LookedUp {
@@ -83,7 +83,7 @@ pub struct Standing {
 }
 
 impl PlaceFound {
-    /// Corrections of the place, if it stands.
+    /// Corrections of the place; `None` for a fault.
     #[must_use]
     pub const fn standing(&self) -> Option<&Standing> {
         if let Self::Stands(standing) = self { Some(standing) } else { None }
@@ -91,7 +91,7 @@ impl PlaceFound {
 }
 
 impl LookedUp {
-    /// The fault of the place, in a sentence; `None` if it stands.
+    /// The fault of the place, in a sentence; `None` without a fault.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let Self { path, line, .. } = self;

@@ -52,7 +52,7 @@ pub enum Note {
         /// What did not hold; nothing when all did.
         faults: Vec<Fault>,
     },
-    /// The places that the result cites were looked up in the documents: decisions are repeated from this note.
+    /// The look-up of the cited places in the documents. Decisions are repeated from this note.
     LookedUp {
         /// The places.
         places: Vec<LookedUp>,

@@ -1,6 +1,6 @@
 //! Citations: whether the cited lines exist, contain the quote, and state the same values as the statement.
 //!
-//! Rules check typed facts only: paths, lines, quotes, and values. Nothing is concluded from the words of a statement.
+//! Rules check typed facts only: paths, lines, quotes, and values. The prose of a statement proves nothing.
 
 #[cfg(test)]
 mod any_tests;
@@ -41,7 +41,7 @@ pub struct CitedPlace {
     pub line: u32,
     /// The last line. A value below `line` means one line.
     pub last: u32,
-    /// The quote that the lines are said to contain; may be empty.
+    /// The quote of the lines; may be empty.
     pub quote: String,
     /// The statement that cites the place; may be empty.
     pub statement: String,
@@ -147,7 +147,7 @@ struct Cited {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QuoteFound {
-    /// There is no quote, or the document contains it at several places and it is too short to tell them apart.
+    /// The quote is empty, or too short to select one of several places.
     Unknown,
     There,
     Nowhere,

@@ -1,4 +1,4 @@
-//! Quotes in statements: texts in quotation marks that are long enough to be the words of a document. Pure.
+//! Quotes in statements: texts in quotation marks long enough to be literal text of a document. Pure.
 
 /// Fewest words in quotation marks that are a quote rather than a term.
 const QUOTED_WORDS: usize = 4;

@@ -40,7 +40,7 @@ fn only_files_lines_and_quotes_are_checked_without_values() {
         (guide(3, "tried", ""), "stands"),
         (guide(999, "", "Delegation is limited."), "8 lines"),
         (guide(0, "", "Delegation is limited."), "8 lines"),
-        (guide(3, "", "Something else is said in other words, never the same."), "stands"),
+        (guide(3, "", "Something else, and never the same."), "stands"),
         (guide(8, "tags. It never goes deeper", ""), " Some(5)"),
         (at("guide.md", (3, 4), "at most 20 levels", ""), "docs/guide.md None"),
         (at("docs/gide.md", (3, 0), "at most 20 levels", ""), "no file, near docs/guide.md"),

@@ -81,12 +81,12 @@ fn about_statements(history: &History, chosen: Option<&ChosenAction>, case: &Ste
     Wording {
         purpose: "aside verify citations",
         role: "You compare statements with the lines of the documents that they cite. You did not write them. Judge every statement \
-               by itself, with nothing but its lines. Read negations (not, never, only, unless, without), directions (before or \
+               on its own, by its lines only. Read negations (not, never, only, unless, without), directions (before or \
                after, more or less, allowed or forbidden, on or off by default), who does what to whom, names, numbers, dates and \
                units word by word. `contradicted`: the lines state the opposite, or another name, value or role. `overstated`: the \
                lines state less, for instance some, may, should, by default or in one case, where the statement says all, always, \
                must, never, proven, or adds a cause or a guarantee. `unsupported`: the lines do not state it, and it does not follow \
-               from them. No doubt: the same in other words or another language, in part, rounded, or computed from the lines."
+               from them. No doubt: a paraphrase, a translation, a part of the lines, a value rounded, or computed from the lines."
             .to_owned(),
         text: format!(
             "{}\n\nList the statements that you doubt by number, each once; an empty list if there are none.",

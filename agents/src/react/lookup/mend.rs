@@ -1,4 +1,4 @@
-//! Corrections of a product by what is known of its places: a citation moves to the line that contains its quote; a statement
+//! Corrections of a product by the verdicts on its places: a citation moves to the line that contains its quote; a statement
 //! with a proven fault is left out and named as unanswered. Pure.
 
 use std::ops::Range;
@@ -76,7 +76,7 @@ fn mend_result(result: &mut TaskResult, judged: &Judged, strict: bool) {
     name_gaps(&mut result.unanswered, judged, strict);
 }
 
-/// Names each statement that was left out once, in the words of its author.
+/// Names each statement that was left out once, as its author wrote it.
 fn name_gaps(unanswered: &mut Vec<String>, judged: &Judged, strict: bool) {
     let lost = judged.cites.iter().filter(|(cite, verdict)| {
         strict && matches!(verdict, Verdict::False { .. }) && !judged.has_other_place(cite)

@@ -1,5 +1,5 @@
-//! Look-up of the places that a result or a report cites, before it is accepted: the places that are asked for, and the
-//! consequences of what was found. The driver of the task looks up; the event log has the result as a note of the step. Pure.
+//! Look-up of the places that a result or a report cites, before it is accepted: the list of places, and the consequences of
+//! each result. The driver of the task reads the documents; the event log has the results as a note of the step. Pure.
 
 mod cited;
 mod follow;
@@ -39,7 +39,7 @@ const SAID: usize = 60;
 /// What is known of a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Verdict {
-    /// It stands, apart from these corrections.
+    /// It is correct, apart from these corrections.
     Stands(Standing),
     /// It was seen in this task or in those that it builds on.
     Seen,
@@ -49,7 +49,7 @@ enum Verdict {
     Unknown,
 }
 
-/// The places of a product, with what is known of each.
+/// The places of a product, with the verdict on each.
 pub(super) struct Judged {
     cites: Vec<(Cite, Verdict)>,
 }
@@ -63,7 +63,7 @@ impl Judged {
 
 /// Result of a look at what a submission cites.
 pub(super) enum Looked {
-    /// These places must be looked up first.
+    /// The documents must be checked for these places first.
     ToAsk(Vec<CitedPlace>),
     /// Everything that can be known is known.
     Known(Judged),

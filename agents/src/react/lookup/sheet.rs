@@ -20,7 +20,7 @@ pub(in crate::react) struct CitedStatement {
     pub(in crate::react) lines: Vec<String>,
 }
 
-/// What `chosen` submits, as statements with their lines. Empty if nothing was looked up.
+/// What `chosen` submits, as statements with their lines. Empty before the look-up.
 pub(in crate::react) fn in_conversation(
     history: &History,
     chosen: &ChosenAction,

@@ -1,4 +1,4 @@
-//! Doubts of a model about cited statements: when it is asked, what the author reads, and how the author answers. Pure.
+//! Doubts of a model about cited statements: when the model compares, the list for the author, and the answers. Pure.
 
 use muster_shared::flow::{Doubt, DoubtKind, Note, Work, Writing};
 use muster_shared::text::first_line;

@@ -78,7 +78,7 @@ pub enum ModelVerification {
     Own,
     /// None.
     Off,
-    /// Of the report: its cited statements, compared with their lines.
+    /// The cited statements of the report, compared with their lines.
     Cited,
     /// Those of tasks that the plan calls critical, and the cited statements of the report.
     Critical,

@@ -7,7 +7,7 @@ use muster_shared::text::{beginning, normalise_space};
 
 use super::decide::{ChosenAction, StepContext};
 use super::history::History;
-use super::lookup::{CitedStatement, in_conversation};
+use super::lookup::{CitedStatement, cited_statements};
 use crate::prompts::fence;
 use crate::tools::look::LOOK;
 
@@ -24,7 +24,7 @@ const SHOWN: usize = 1_200;
 pub(super) fn grounds(history: &History, chosen: Option<&ChosenAction>, case: &StepContext<'_>) -> String {
     let nonce = &case.offer.nonce;
     let mut parts = Vec::new();
-    let statements = chosen.map(|chosen| in_conversation(history, chosen, case)).unwrap_or_default();
+    let statements = chosen.map(|chosen| cited_statements(history, chosen, case)).unwrap_or_default();
     if !statements.is_empty() {
         let text = fence(nonce, "cited", &within(&numbered(&statements), LINES));
         parts.push(format!("Its statements, each with the lines that it cites and their neighbors:\n{text}"));

@@ -110,7 +110,7 @@ pub(super) fn judged(
         return checked_by_rules(history, chosen, submission, &places, case);
     }
     let as_submitted = submission.clone();
-    let submission = said_if_unchecked(lookup::corrected(submission, &places), &chosen);
+    let submission = lookup::corrected(submission, &places);
     let faults = match said.map(|said| faults_in(&said)) {
         Ok(faults) => faults,
         // Without a verdict the result counts as one that nobody vouched for, and says so.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::decide::{ChosenAction, StepContext};
 use super::super::grounds::{grounds, numbered, plainly};
 use super::super::history::History;
-use super::super::lookup::in_conversation;
+use super::super::lookup::cited_statements;
 use super::super::verify::Verify;
 use super::{ConsultQuestion, ConsultRequest, SHOWN};
 use crate::prompts::fence;
@@ -76,7 +76,7 @@ fn about_reasoning(history: &History, chosen: Option<&ChosenAction>, case: &Step
 
 /// The sheet of cited statements. The role names what readers miss: opposites, and claims that go further than the lines.
 fn about_statements(history: &History, chosen: Option<&ChosenAction>, case: &StepContext<'_>) -> Wording {
-    let statements = chosen.map(|chosen| in_conversation(history, chosen, case)).unwrap_or_default();
+    let statements = chosen.map(|chosen| cited_statements(history, chosen, case)).unwrap_or_default();
     let kinds: Vec<&str> = DoubtKind::ALL.iter().map(|kind| kind.as_str()).collect();
     Wording {
         purpose: "aside verify citations",

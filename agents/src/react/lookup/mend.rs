@@ -114,7 +114,7 @@ impl Judged {
     }
 
     fn together<'a>(&'a self, cite: &'a Cite) -> impl Iterator<Item = &'a (Cite, Verdict)> {
-        self.cites.iter().filter(|(other, _)| other.place.group == cite.place.group)
+        self.cites.iter().filter(move |(other, _)| other.place.group == cite.place.group)
     }
 
     /// Whether another place of the same statement stands.

@@ -29,7 +29,7 @@ pub(super) use notes::{is_looked_up, not_looked_up};
 pub use notes::{note_in, note_of};
 use scan::may_be_host;
 use seen::{Evidence, Seen};
-pub(super) use sheet::{CitedStatement, in_conversation};
+pub(super) use sheet::{CitedStatement, cited_statements};
 
 /// Most faults that a model receives at once.
 const MOST_TOLD: usize = 12;

@@ -21,7 +21,7 @@ pub(in crate::react) struct CitedStatement {
 }
 
 /// What `chosen` submits, as statements with their lines. Empty before the look-up.
-pub(in crate::react) fn in_conversation(
+pub(in crate::react) fn cited_statements(
     history: &History,
     chosen: &ChosenAction,
     case: &StepContext<'_>,

@@ -136,14 +136,16 @@ impl Page {
 
     /// The header of the table that has this line as a row.
     pub(super) fn header_of(&self, line: u32) -> Option<&str> {
+        self.header_line(line).map(|header| self.line(header))
+    }
+
+    fn header_line(&self, line: u32) -> Option<u32> {
         if is_sheet(&self.path) || ["csv", "tsv", "tab"].contains(&ending(&self.path).as_str()) {
-            return (line > 1).then(|| self.line(1));
+            return (line > 1).then_some(1);
         }
-        if self.kind(line) != Kind::Row || self.has_rows() {
-            return None;
-        }
-        let above = (1..line).rev().take_while(|above| self.kind(*above) == Kind::Row).last()?;
-        Some(self.line(above))
+        let is_row = |line: &u32| self.kind(*line) == Kind::Row;
+        let above = (1..line).rev().take_while(is_row).last();
+        above.filter(|_| is_row(&line) && !self.has_rows())
     }
 
     /// Lines in short.
@@ -151,13 +153,13 @@ impl Page {
         within_bytes(&normalise_space(&joined(&self.lines, lines)), SHOWN)
     }
 
-    /// Lines with the line before and after, each with its number.
-    pub(super) fn shown_with_neighbors(&self, lines: Lines) -> String {
-        let (first, last) =
-            (lines.first.saturating_sub(1).max(1), lines.last.saturating_add(1).min(self.len()));
-        let numbered: Vec<String> =
-            (first..=last).map(|line| format!("{line}| {}", self.line(line).trim_end())).collect();
-        within_bytes(&numbered.join("\n"), SHOWN_WITH_NEIGHBORS)
+    /// Lines with their neighbors and the header of their table, each with its number.
+    pub(super) fn shown_with_neighbors(&self, Lines { first, last }: Lines) -> String {
+        let (from, to) = (first.saturating_sub(REACH).max(1), last.saturating_add(REACH).min(self.len()));
+        let header = self.header_line(first).filter(|header| *header < from);
+        let numbered = |line: u32| format!("{line}| {}", self.line(line).trim_end());
+        let shown: Vec<String> = header.into_iter().chain(from..=to).map(numbered).collect();
+        within_bytes(&shown.join("\n"), SHOWN_WITH_NEIGHBORS)
     }
 }
 

@@ -8,7 +8,7 @@ use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::react::decide::{NextStep, taken_as_it_is};
+use crate::react::decide::{ChosenAction, NextStep, StepContext, taken_as_it_is};
 use crate::react::limits::StepLimits;
 use crate::react::verify::verified;
 use crate::roles::rules_for;

@@ -1,5 +1,6 @@
 //! One value of a table.
 
+use muster_shared::text::WholeNumber;
 use serde_json::{Number, Value};
 
 /// A value of a row.
@@ -63,7 +64,10 @@ impl Cell {
             #[expect(clippy::cast_precision_loss, reason = "drawn or compared, not counted")]
             Self::Integer(number) => Some(*number as f64),
             Self::Real(number) => Some(*number),
-            Self::Text(text) => text.trim().parse().ok(),
+            Self::Text(text) => {
+                let written = || WholeNumber::read(text).and_then(|number| number.value(None));
+                text.trim().parse().ok().or_else(written)
+            }
             Self::Null | Self::Blob(_) => None,
         }
     }

@@ -8,6 +8,7 @@ use muster_shared::flow::{
     DraftRemark, DraftReview, DraftVerdict, Finding, LeafRef, Product, Report, TaskOffered,
 };
 use muster_shared::plan::coverage::{self, Contribution};
+use muster_shared::text::numerals;
 
 use super::text::{counted, normalise_space, sentences};
 use super::{OfflineMove, thought};
@@ -141,11 +142,10 @@ fn is_place(text: &str) -> bool {
     })
 }
 
-/// The numbers of a text that a rule can compare: of two digits or more, without what groups them.
+/// The numbers of a text that a rule can compare: of two digits or more.
 fn numbers(text: &str) -> impl Iterator<Item = String> {
-    let parts = text.split(|letter: char| !(letter.is_ascii_digit() || matches!(letter, '.' | ',')));
-    let bare = parts.map(|part| part.trim_matches(['.', ',']).replace(',', ""));
-    bare.filter(|number| number.bytes().filter(u8::is_ascii_digit).count() > 1)
+    let digits = numerals(text).into_iter().map(|number| number.digits);
+    digits.filter(|number| number.bytes().filter(u8::is_ascii_digit).count() > 1)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use muster_shared::flow::{
     TaskResult,
 };
 
-use super::arithmetic::expressions;
+use super::arithmetic::{ambiguity, expressions};
 use super::observed::{CALCULATOR, Observed, READ, calculator_call, dotted, look_call};
 use super::planner::to_compute;
 use super::researcher;
@@ -49,17 +49,21 @@ pub(super) fn next(offer: &TaskOffered, task: &PlanTask, inputs: &[LeafRef], ste
 
 fn compute(wanted: &[String], steps: &[Step], left: usize) -> OfflineMove {
     let done: Vec<&Step> = steps.iter().filter(|step| dotted(&step.action.name) == CALCULATOR).collect();
-    match wanted.get(done.len()) {
+    let (clear, ambiguous): (Vec<&String>, Vec<&String>) =
+        wanted.iter().partition(|expression| ambiguity(expression).is_none());
+    match clear.get(done.len()) {
         Some(expression) if left > 0 => calculator_call(
             thought(format!("Compute {expression}."), "A calculator does not slip.", "Submit the value."),
             expression,
         ),
-        _ => submit_computed(wanted, &done),
+        _ => submit_computed(&clear, &ambiguous, &done),
     }
 }
 
-fn submit_computed(wanted: &[String], done: &[&Step]) -> OfflineMove {
-    let mut result = TaskResult::default();
+fn submit_computed(wanted: &[&String], ambiguous: &[&String], done: &[&Step]) -> OfflineMove {
+    let reasons =
+        ambiguous.iter().filter_map(|expression| Some(format!("{expression}: {}", ambiguity(expression)?)));
+    let mut result = TaskResult { unanswered: reasons.collect(), ..TaskResult::default() };
     for (number, expression) in wanted.iter().enumerate() {
         let observation = done.get(number).and_then(|step| value_of(step, done));
         match observation {
@@ -74,7 +78,7 @@ fn submit_computed(wanted: &[String], done: &[&Step]) -> OfflineMove {
             Some(observation) => {
                 result.unanswered.push(format!("{expression}: {}", normalise_space(&observation.content)));
             }
-            None => result.unanswered.push(expression.clone()),
+            None => result.unanswered.push((*expression).clone()),
         }
     }
     let values: Vec<&str> = result.findings.iter().map(|finding| finding.text.as_str()).collect();

@@ -49,7 +49,7 @@ impl Tool for Calculator {
             "calculator",
             format!(
                 "Computes an arithmetic expression of numbers: + - * / ^ ( ), `15% of 80`, `mod(a, b)`, and {}. \
-                 `log` is to base 10, angles are in radians.",
+                 `log` is to base 10, angles are in radians. `1,5`, `1 000`, `1,234.5` and `1.234,5` are numbers too.",
                 evaluate::FUNCTIONS
             ),
             json!({
@@ -121,6 +121,13 @@ mod tests {
             ("1e3", "1000"),
             ("1_000 + 1", "1001"),
             ("1,234,567 + 1", "1234568"),
+            ("1,5 + 2,5", "4"),
+            ("(1 000 + 1) * 1", "1001"),
+            ("1.234,56 + 1", "1235.56"),
+            ("1,234 + 0.5", "1234.5"),
+            ("1,234 + 0,5", "1.734"),
+            ("1.234 + 1", "2.234"),
+            ("1.05 + .05", "1.1"),
             ("max(1,234)", "234"),
             ("15% of 80", "12"),
             ("200 * 15%", "30"),
@@ -197,6 +204,8 @@ mod tests {
             ("true", "not a number"),
             ("[1, 2]", "`[`"),
             ("1 2", "not an arithmetic expression"),
+            ("1,234 + 1", "`1,234` can mean 1234 or 1.234"),
+            ("1,2,3", "`1,2,3` is not one number"),
         ] {
             let shown = value(expression);
             assert!(shown.starts_with("error: ") && shown.contains(said), "{expression}: {shown}");

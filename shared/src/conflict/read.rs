@@ -1,7 +1,7 @@
 //! What a text claims, by rule: a number with its unit, a day, yes or no, one of a few kinds, else words.
 
 use crate::flow::{Claim, ClaimValue, Finite};
-use crate::text::{date, normalise_space, unit};
+use crate::text::{DigitReading, date, normalise_space, unit};
 
 /// Most words of what counts as one of a few kinds.
 const MOST_WORDS_OF_A_KIND: usize = 3;
@@ -131,37 +131,15 @@ fn exponent(text: &str, end: usize) -> usize {
     text.len() - power.len() + digits
 }
 
-/// A number as people write it. A comma parts thousands where three digits follow, else it is a decimal one.
+/// Value of digits with separators, a sign and an exponent.
 fn number(text: &str) -> Option<f64> {
-    let text = text.replace('−', "-").replace(['\u{202f}', '\u{a0}'], " ");
-    let inner_signs = text
-        .char_indices()
-        .skip(1)
-        .filter(|(at, letter)| matches!(letter, '-' | '+') && !text[..*at].ends_with(['e', 'E']));
-    if text.is_empty() || inner_signs.count() > 0 {
-        return None;
-    }
-    let groups: Vec<&str> = text.split(' ').collect();
-    let grouped = groups.len() == 1 || groups[1..].iter().all(|group| thousand(group));
-    if !grouped {
-        return None;
-    }
-    let joined = groups.concat();
-    let plain = match (joined.matches(',').count(), joined.matches('.').count()) {
-        (0, 0 | 1) => joined,
-        (1, 0) => match joined.split_once(',') {
-            Some((_, after)) if thousand(after) => joined.replace(',', ""),
-            Some(_) | None => joined.replace(',', "."),
-        },
-        (_, 0 | 1) if joined.rfind(',') < joined.find('.').or(Some(usize::MAX)) => joined.replace(',', ""),
-        (1, _) => joined.replace('.', "").replace(',', "."),
-        (0, _) if joined.split('.').skip(1).all(thousand) => joined.replace('.', ""),
-        (_, _) => return None,
+    let (mantissa, _) = text.split_at(text.find(['e', 'E']).unwrap_or(text.len()));
+    let power = text[mantissa.len()..].get(1..).unwrap_or("0");
+    let (is_negative, digits) = match mantissa.strip_prefix(['-', '−']) {
+        Some(rest) => (true, rest),
+        None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
     };
-    plain.parse().ok()
-}
-
-fn thousand(group: &str) -> bool {
-    let digits = group.split(['.', ',']).next().unwrap_or_default();
-    digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit())
+    let reading = DigitReading::read(digits);
+    let value: f64 = format!("{}e{power}", reading.likely()?).parse().ok()?;
+    Some(if is_negative { -value } else { value })
 }

@@ -1,4 +1,4 @@
-//! Text as people write it: which words say nothing, where a text is cut, which names are alike, days, units. Pure.
+//! Text as people write it: which words say nothing, where a text is cut, which names are alike, numbers, days, units. Pure.
 //!
 //! Whoever reads or shortens text does it with what is here, so that a rule holds alike wherever it is needed. What
 //! decisions read with these rules stays as it is: a run that is decided again has to come to the same.
@@ -21,7 +21,7 @@ pub use calendar::MONTHS;
 pub use cut::{at_word, beginning, first_line, normalise_space, one_line, quoted, within_bytes};
 pub use fault::Fault;
 pub use nearest::nearest_name;
-pub use numeral::{Numeral, number_in_words, numerals};
+pub use numeral::{DecimalMark, DigitReading, Numeral, WholeNumber, decimal_mark, number_in_words, numerals};
 pub use unseen::is_control;
 pub use words::{counted, is_with_an};
 

@@ -72,6 +72,8 @@ pub(crate) struct ColumnInfo {
     pub(crate) name: String,
     /// What it holds, in words.
     pub(crate) holds: String,
+    /// Remark about the reading of its values.
+    pub(crate) remark: Option<&'static str>,
 }
 
 /// Everything that a query may ask.
@@ -212,6 +214,7 @@ fn fill(
     let columns = table.columns.iter().zip(&types).map(|(column, of)| ColumnInfo {
         name: column.clone(),
         holds: of.map_or("any", ColumnType::words).to_owned(),
+        remark: of.and_then(ColumnType::remark),
     });
     let (columns, rows) = (columns.collect(), Some(table.rows.len() as u64));
     Ok(TableInfo { inner: format!("main.{name}"), name, place: table.place, columns, rows, note: table.note })
@@ -221,8 +224,7 @@ fn fill(
 fn types_of(table: &Table) -> Vec<Option<ColumnType>> {
     match &table.rows {
         Records::Texts(rows) => {
-            let guesses = table::guesses(rows, table.columns.len(), table.comma);
-            guesses.into_iter().map(|guess| Some(guess.ends())).collect()
+            table::types(rows, table.columns.len(), table.comma).into_iter().map(Some).collect()
         }
         Records::Values(rows) => (0..table.columns.len()).map(|at| json_type(rows, at)).collect(),
     }
@@ -310,6 +312,7 @@ fn table_of(connection: &Connection, schema: &str, path: &str, table: &str) -> r
         Ok(ColumnInfo {
             name: row.get(1)?,
             holds: if holds.is_empty() { "any".to_owned() } else { holds.to_lowercase() },
+            remark: None,
         })
     };
     // A view whose table is gone has no columns; that is no fault of the others.

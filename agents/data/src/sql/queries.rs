@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::guard::{self, Watch};
-use super::load::{Content, Input, LoadError, Loaded, TableInfo, load};
+use super::load::{ColumnInfo, Content, Input, LoadError, Loaded, TableInfo, load};
 use super::{names, problem, run};
 use crate::DataParts;
 use crate::files::{self, FileKind, TableFile};
@@ -45,6 +45,8 @@ pub struct Answer {
     pub rows: Rows,
     /// The files and sheets that they are from.
     pub sources: Vec<String>,
+    /// Remarks about the reading of the columns, as text for a model.
+    pub remarks: Vec<String>,
     /// What could not be read, in words for a model.
     pub left_out: Vec<String>,
 }
@@ -105,7 +107,10 @@ impl Queries {
             let rows = run::select(&loaded.connection, &query.sql, query.most, watch)
                 .map_err(|error| with_left_out(told(error, &loaded.tables), &loaded.left_out))?;
             let touched = lock(&touched).clone();
-            Ok(Answer { rows, sources: sources(&loaded, &touched), left_out: loaded.left_out })
+            let tables = touched_tables(&loaded, &touched);
+            let sources = tables.iter().map(|table| table.place.clone()).collect();
+            let remarks = tables.iter().flat_map(|table| table.remarks()).collect();
+            Ok(Answer { rows, sources, remarks, left_out: loaded.left_out })
         })
         .await
     }
@@ -220,6 +225,12 @@ pub(crate) fn file_query(path: &str) -> String {
 }
 
 impl TableInfo {
+    /// Remarks about the reading of its columns, each with the name of the column.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let remark = |column: &ColumnInfo| Some(format!("{}: {}", column.name, column.remark?));
+        self.columns.iter().filter_map(remark).collect()
+    }
+
     /// Its name in SQL with the schema that it is in.
     fn inner_quoted(&self) -> String {
         let (schema, table) = self.inner.split_once('.').unwrap_or(("main", &self.inner));
@@ -273,11 +284,11 @@ fn with_left_out(failure: ToolFailure, left_out: &[String]) -> ToolFailure {
     }
 }
 
-/// Where the rows are from: the places of the tables that the query read.
-fn sources(loaded: &Loaded, touched: &[String]) -> Vec<String> {
+/// Tables that the query read.
+fn touched_tables<'a>(loaded: &'a Loaded, touched: &[String]) -> Vec<&'a TableInfo> {
     let is_touched =
         |table: &&TableInfo| touched.iter().any(|inner| inner.eq_ignore_ascii_case(&table.inner));
-    loaded.tables.iter().filter(is_touched).map(|table| table.place.clone()).collect()
+    loaded.tables.iter().filter(is_touched).collect()
 }
 
 /// Does blocking work under a watch, which ends it when this is dropped.

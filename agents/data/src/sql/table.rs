@@ -1,11 +1,12 @@
 //! Tables out of files: rows of texts, or rows of JSON, under named columns.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+use muster_shared::text::DecimalMark;
 use muster_tools::DocumentPart;
 use serde_json::{Map, Value};
 
 use super::names;
-use super::types::{self, Guess};
+use super::types::{self, ColumnType, Guess};
 
 /// Most columns of a table.
 pub(crate) const MAX_COLUMNS: usize = 500;
@@ -27,7 +28,7 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<String>,
     /// Its rows.
     pub(crate) rows: Records,
-    /// Whether numbers may be written with a comma.
+    /// Whether the decimal mark is a comma if no number needs a certain one.
     pub(crate) comma: bool,
     /// What is to be known of it, in words for a model.
     pub(crate) note: Option<String>,
@@ -249,15 +250,25 @@ fn of_arrays(place: String, items: Vec<Value>, width: usize) -> Result<Table, St
     Ok(Table { part: String::new(), place, columns, rows: Records::Values(rows), comma: false, note: None })
 }
 
-/// What the columns of texts are.
-pub(crate) fn guesses(rows: &[csv::StringRecord], columns: usize, comma: bool) -> Vec<Guess> {
-    let mut guesses = vec![Guess::new(comma); columns];
+/// Types of the columns of texts. `comma`: whether the decimal mark is a comma if no number needs a certain one.
+pub(crate) fn types(rows: &[csv::StringRecord], columns: usize, comma: bool) -> Vec<ColumnType> {
+    let mut guesses = vec![Guess::new(); columns];
     for row in rows {
         for (guess, cell) in guesses.iter_mut().zip(row) {
             guess.see(cell);
         }
     }
-    guesses
+    let has = |mark| guesses.iter().any(|guess| guess.mark() == Some(mark));
+    let mark = match (has(DecimalMark::Point), has(DecimalMark::Comma)) {
+        (true, false) => Some(DecimalMark::Point),
+        (false, true) => Some(DecimalMark::Comma),
+        (true, true) | (false, false) => None,
+    };
+    let ends = |guess: Guess| match guess.ends(mark) {
+        ColumnType::AmbiguousNumber if comma => ColumnType::WrittenNumber(DecimalMark::Comma),
+        of => of,
+    };
+    guesses.into_iter().map(ends).collect()
 }
 
 #[cfg(test)]

@@ -80,6 +80,25 @@ async fn a_file_is_a_table_that_is_named_after_it() {
 }
 
 #[tokio::test]
+async fn numeric_text_is_computed_as_numbers_and_the_answer_reports_it() {
+    const READ: &str = "amount: text was read as numbers.";
+    for (rows, total, remark) in [
+        ("item,amount\na,\"1,234.50\"\nb,\"2,000.00\"\nc,10.00\n", Some(3244.5), READ),
+        ("item,amount\na,$12.50\nb,$7.50\n", Some(20.0), READ),
+        ("item;amount\na;1.234,56\nb;2.000,00\nc;10,00\n", Some(3244.56), READ),
+        ("item,amount\na,(500)\nb,−500\nc,700\n", Some(-300.0), READ),
+        ("item,amount\na,12%\nb,8.5%\n", Some(20.5), READ),
+        ("item,amount\na,\"1,234\"\n", None, "amount: kept as text"),
+    ] {
+        let held = Held::with(&[("t.csv", rows.as_bytes())]);
+        let result = ask(&tools(), &context(&held), "SELECT sum(amount) AS total FROM t").await;
+        assert!(result.content.contains(remark), "{rows}: {}", result.content);
+        let found = result.data.unwrap()["rows"][0]["total"].as_f64();
+        assert!(total.is_none() || found == total, "{rows}: {found:?}");
+    }
+}
+
+#[tokio::test]
 async fn files_of_all_kinds_are_asked_together() {
     let held = Held::with(&[
         ("sales.csv", SALES),

@@ -83,6 +83,7 @@ impl Tool for Sql {
         let answer = self.0.ask(ctx, query).await?;
         let mut data = answer.rows.to_json();
         data["sources"] = json!(answer.sources);
+        data["remarks"] = json!(answer.remarks);
         Ok(ToolOutput::text(format!("{}{}", answer.rows.in_words(), beside(&answer))).with_data(data))
     }
 }
@@ -137,11 +138,14 @@ fn rows(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// What stands below the rows: where they are from, and what was not read.
+/// Text below the rows: sources, remarks about the reading of numbers, and files left out.
 fn beside(answer: &Answer) -> String {
     let mut said = String::new();
     if !answer.sources.is_empty() {
         let _ = write!(said, "\nFrom {}.", answer.sources.join(", "));
+    }
+    for remark in &answer.remarks {
+        let _ = write!(said, "\n{remark}.");
     }
     if !answer.left_out.is_empty() {
         let _ = write!(said, "\nNot read: {}.", answer.left_out.join("; "));
@@ -153,7 +157,8 @@ fn schema_in_words(schema: &Schema) -> String {
     let mut said = String::new();
     for (table, first) in schema.tables.iter().zip(&schema.first).take(MAX_TABLES) {
         let count = table.rows.map(|rows| format!(", {rows} rows")).unwrap_or_default();
-        let note = table.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
+        let notes = table.note.iter().cloned().chain(table.remarks());
+        let note: String = notes.map(|note| format!("; {note}")).collect();
         let columns: Vec<String> = table
             .columns
             .iter()

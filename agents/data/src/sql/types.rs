@@ -1,5 +1,7 @@
 //! What the values of a column are, guessed from all of them.
 
+use muster_shared::text::{DecimalMark, WholeNumber};
+
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnType {
@@ -7,8 +9,10 @@ pub(crate) enum ColumnType {
     Integer,
     /// Numbers.
     Real,
-    /// Numbers that are written with a comma, as beside semicolons.
-    CommaReal,
+    /// Numbers in the notation of people, with this decimal mark: `1,234.50`, `$5`, `(300)`, `12 %`.
+    WrittenNumber(DecimalMark),
+    /// Numbers of which each can have two values, such as `1,234`; kept as text.
+    AmbiguousNumber,
     /// Days or moments in the form of ISO 8601, kept as text: they sort and compare as they are.
     Date,
     /// Anything.
@@ -20,9 +24,9 @@ impl ColumnType {
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Integer => "integer",
-            Self::Real | Self::CommaReal => "real",
+            Self::Real | Self::WrittenNumber(_) => "real",
             Self::Date => "date",
-            Self::Text => "text",
+            Self::AmbiguousNumber | Self::Text => "text",
         }
     }
 
@@ -30,8 +34,19 @@ impl ColumnType {
     pub(crate) const fn declared(self) -> &'static str {
         match self {
             Self::Integer => "INTEGER",
-            Self::Real | Self::CommaReal => "REAL",
-            Self::Date | Self::Text => "TEXT",
+            Self::Real | Self::WrittenNumber(_) => "REAL",
+            Self::AmbiguousNumber | Self::Date | Self::Text => "TEXT",
+        }
+    }
+
+    /// Remark about the reading of its values, for an answer that uses them.
+    pub(crate) const fn remark(self) -> Option<&'static str> {
+        match self {
+            Self::WrittenNumber(_) => Some("text was read as numbers"),
+            Self::AmbiguousNumber => Some(
+                "kept as text, because numbers such as 1,234 can have two values; do not compute with it as it is",
+            ),
+            Self::Integer | Self::Real | Self::Date | Self::Text => None,
         }
     }
 }
@@ -55,14 +70,27 @@ pub(crate) struct Guess {
     seen: bool,
     integer: bool,
     real: bool,
+    /// Whether each value is a number if the decimal mark is a point.
+    point: bool,
+    /// Whether each value is a number if the decimal mark is a comma.
     comma: bool,
+    /// Whether some value depends on the decimal mark.
+    ambiguous: bool,
     date: bool,
 }
 
 impl Guess {
-    /// Nothing is known yet. `comma`: whether numbers may be written with one.
-    pub(crate) const fn new(comma: bool) -> Self {
-        Self { seen: false, integer: true, real: true, comma, date: true }
+    /// Nothing is known yet.
+    pub(crate) const fn new() -> Self {
+        Self {
+            seen: false,
+            integer: true,
+            real: true,
+            point: true,
+            comma: true,
+            ambiguous: false,
+            date: true,
+        }
     }
 
     /// Looks at a value.
@@ -74,18 +102,46 @@ impl Guess {
         self.seen = true;
         self.integer = self.integer && integer(text).is_some();
         self.real = self.real && real(text).is_some();
-        self.comma = self.comma && comma_real(text).is_some();
         self.date = self.date && is_date(text);
+        // Whole numbers are the same with both marks.
+        if (self.point || self.comma) && !self.integer {
+            let number = written(text);
+            let has = |mark| number.as_ref().is_some_and(|number| number.value(Some(mark)).is_some());
+            self.point = self.point && has(DecimalMark::Point);
+            self.comma = self.comma && has(DecimalMark::Comma);
+            self.ambiguous = self.ambiguous || number.is_some_and(|number| number.value(None).is_none());
+        }
     }
 
-    /// What the column is.
-    pub(crate) const fn ends(self) -> ColumnType {
+    /// Decimal mark that its values need, if all of them are numbers and only one mark fits.
+    pub(crate) const fn mark(self) -> Option<DecimalMark> {
+        match self {
+            Self { seen: true, point: true, comma: false, .. } => Some(DecimalMark::Point),
+            Self { seen: true, point: false, comma: true, .. } => Some(DecimalMark::Comma),
+            Self { .. } => None,
+        }
+    }
+
+    /// Type of the column. `mark`: decimal mark of the other columns.
+    pub(crate) const fn ends(self, mark: Option<DecimalMark>) -> ColumnType {
         match self {
             Self { seen: false, .. } => ColumnType::Text,
             Self { integer: true, .. } => ColumnType::Integer,
+            // `1.234` is a whole number next to `1,5`.
+            Self { real: true, ambiguous: true, comma: true, .. }
+                if matches!(mark, Some(DecimalMark::Comma)) =>
+            {
+                ColumnType::WrittenNumber(DecimalMark::Comma)
+            }
             Self { real: true, .. } => ColumnType::Real,
-            Self { comma: true, .. } => ColumnType::CommaReal,
             Self { date: true, .. } => ColumnType::Date,
+            Self { point: true, comma: true, ambiguous, .. } => match mark {
+                Some(mark) => ColumnType::WrittenNumber(mark),
+                None if ambiguous => ColumnType::AmbiguousNumber,
+                None => ColumnType::WrittenNumber(DecimalMark::Point),
+            },
+            Self { point: true, .. } => ColumnType::WrittenNumber(DecimalMark::Point),
+            Self { comma: true, .. } => ColumnType::WrittenNumber(DecimalMark::Comma),
             Self { .. } => ColumnType::Text,
         }
     }
@@ -100,9 +156,11 @@ pub(crate) fn field(text: &str, of: ColumnType) -> Field<'_> {
     let number = match of {
         ColumnType::Integer => integer(plain).map(Field::Integer),
         ColumnType::Real => real(plain).map(Field::Real),
-        ColumnType::CommaReal => comma_real(plain).map(Field::Real),
+        ColumnType::WrittenNumber(mark) => {
+            written(plain).and_then(|number| number.value(Some(mark))).map(Field::Real)
+        }
         ColumnType::Date => is_date(plain).then_some(Field::Text(plain)),
-        ColumnType::Text => return Field::Text(text),
+        ColumnType::AmbiguousNumber | ColumnType::Text => return Field::Text(text),
     };
     // Only what stands for nothing is left among values that were all looked at.
     number.unwrap_or(Field::Null)
@@ -111,7 +169,7 @@ pub(crate) fn field(text: &str, of: ColumnType) -> Field<'_> {
 /// Whether a cell stands for a number or a day, so that it is no heading.
 pub(crate) fn is_value(text: &str) -> bool {
     let text = text.trim();
-    real(text).is_some() || comma_real(text).is_some() || is_date(text)
+    real(text).is_some() || written(text).is_some() || is_date(text)
 }
 
 /// What people write where there is nothing; it makes no column of numbers one of texts.
@@ -133,11 +191,9 @@ fn real(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-fn comma_real(text: &str) -> Option<f64> {
-    if text.contains('.') || text.matches(',').count() > 1 {
-        return None;
-    }
-    real(&text.replace(',', "."))
+/// A number in the notation of people. `007` is a name.
+fn written(text: &str) -> Option<WholeNumber<'_>> {
+    if has_leading_zero(text) { None } else { WholeNumber::read(text) }
 }
 
 fn has_leading_zero(text: &str) -> bool {
@@ -170,32 +226,42 @@ fn is_date(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn guessed(cells: &[&str], comma: bool) -> ColumnType {
-        let mut guess = Guess::new(comma);
+    fn guessed(cells: &[&str], mark: Option<DecimalMark>) -> ColumnType {
+        let mut guess = Guess::new();
         for cell in cells {
             guess.see(cell);
         }
-        guess.ends()
+        guess.ends(mark)
     }
 
     #[test]
     fn a_column_is_what_all_its_values_are() {
-        for (cells, comma, wanted) in [
-            (vec!["1", "-2", ""], false, ColumnType::Integer),
-            (vec!["1", "2.5", "1e3", "N/A"], false, ColumnType::Real),
-            (vec!["1,5", "2"], true, ColumnType::CommaReal),
-            (vec!["1,5", "2"], false, ColumnType::Text),
-            (vec!["007", "1"], false, ColumnType::Text),
-            (vec!["12345678901234567890"], false, ColumnType::Text),
-            (vec!["2026-01-02", "2026-01-02T10:00:00Z", "2026-01-02 10:00"], false, ColumnType::Date),
-            (vec!["2026-13-02"], false, ColumnType::Text),
-            (vec!["inf", "1"], false, ColumnType::Text),
-            (vec!["nan", "1"], false, ColumnType::Integer),
-            (vec!["", ""], false, ColumnType::Text),
-            (vec!["1", "x"], false, ColumnType::Text),
-            (vec!["0", "0.5"], false, ColumnType::Real),
+        use ColumnType::{AmbiguousNumber, Date, Integer, Real, Text, WrittenNumber};
+        use DecimalMark::{Comma, Point};
+        for (cells, mark, wanted) in [
+            (&["1", "-2", ""][..], None, Integer),
+            (&["1", "2.5", "1e3", "N/A"], None, Real),
+            (&["1,5", "2"], None, WrittenNumber(Comma)),
+            (&["1,234.50", "2,000.00", "10.00"], None, WrittenNumber(Point)),
+            (&["1.234,56", "10,00"], None, WrittenNumber(Comma)),
+            (&["$12.50", "(300)", "−5"], None, WrittenNumber(Point)),
+            (&["12%", "8"], None, WrittenNumber(Point)),
+            (&["1,234", "5"], None, AmbiguousNumber),
+            (&["1,234", "5"], Some(Point), WrittenNumber(Point)),
+            (&["1.234", "5"], None, Real),
+            (&["1.234", "5"], Some(Comma), WrittenNumber(Comma)),
+            (&["007", "1"], None, Text),
+            (&["12345678901234567890"], None, Text),
+            (&["2026-01-02", "2026-01-02T10:00:00Z", "2026-01-02 10:00"], None, Date),
+            (&["2026-13-02"], None, Text),
+            (&["inf", "1"], None, Text),
+            (&["nan", "1"], None, Integer),
+            (&["", ""], None, Text),
+            (&["1", "x"], None, Text),
+            (&["1,5", "x"], None, Text),
+            (&["0", "0.5"], None, Real),
         ] {
-            assert_eq!(guessed(&cells, comma), wanted, "{cells:?}");
+            assert_eq!(guessed(cells, mark), wanted, "{cells:?}");
         }
     }
 
@@ -204,7 +270,7 @@ mod tests {
         assert_eq!(field("N/A", ColumnType::Real), Field::Null);
         assert_eq!(field("N/A", ColumnType::Text), Field::Text("N/A"));
         assert_eq!(field(" 7 ", ColumnType::Integer), Field::Integer(7));
-        assert_eq!(field("7,5", ColumnType::CommaReal), Field::Real(7.5));
+        assert_eq!(field("7,5 €", ColumnType::WrittenNumber(DecimalMark::Comma)), Field::Real(7.5));
         assert_eq!(field("", ColumnType::Text), Field::Null);
     }
 }

@@ -55,7 +55,5 @@ fn values(text: &str) -> BTreeSet<String> {
 
 /// Whether a word is a number. "One" is an article as often.
 fn is_number(word: &str) -> bool {
-    const ABOVE_TWENTY: [&str; 9] =
-        ["thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred", "thousand"];
-    number_in_words(word).is_some_and(|number| number > 1) || ABOVE_TWENTY.contains(&word)
+    number_in_words(word).is_some_and(|number| number > 1)
 }

@@ -1,6 +1,7 @@
 //! `transform`: a text in another form. What can be computed is computed; the rest is put to the model.
 
 use async_trait::async_trait;
+use muster_shared::text::numerals;
 use serde_json::{Map, Value, json};
 
 use super::think::{MAX_MATERIAL, needs_a_model};
@@ -88,17 +89,12 @@ fn computed(text: &str, into: &str) -> Option<Result<String, String>> {
         "lower case" => Ok(text.to_lowercase()),
         "csv to json" => from_csv(text),
         "json to csv" => to_csv(text),
-        "numbers" => Ok(numbers(text).join("\n")),
+        "numbers" => {
+            Ok(numerals(text).into_iter().map(|number| &text[number.at]).collect::<Vec<_>>().join("\n"))
+        }
         // Any other form needs a model.
         _ => return None,
     })
-}
-
-/// The numbers in a text, as they stand.
-fn numbers(text: &str) -> Vec<&str> {
-    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '-');
-    let words = text.split(|c| !is_part(c)).map(|word| word.trim_matches(['.', ',']));
-    words.filter(|word| word.chars().any(|c| c.is_ascii_digit())).collect()
 }
 
 fn from_csv(text: &str) -> Result<String, String> {

@@ -1,9 +1,8 @@
-//! `validate`: an assertion against what is known, by rule. Arithmetic is computed, a quotation is looked up, and anything
-//! else is held against the nearest statements of results and documents. The verdict names its evidence.
-
-use std::collections::BTreeSet;
+//! `validate`: a rule-based check of an assertion. Arithmetic is computed, a quotation is searched for, and the numbers and dates of
+//! any other assertion are compared with the nearest statements of results and documents. The verdict names its evidence.
 
 use async_trait::async_trait;
+use muster_shared::facts::{CitedText, contradictions};
 use serde_json::{Value, json};
 
 use super::known::{CitedStatement, look};
@@ -26,8 +25,8 @@ impl Tool for Validate {
         ToolSpec::with_properties(
             "validate",
             "Checks one assertion against data, and gives a verdict with its evidence: arithmetic (`12 * 3 = 36`) is computed; \
-             with `path`, `line` the words are looked up there; anything else is held against the results of other tasks and \
-             the documents.",
+             with `path`, `line` the words are searched for there; for anything else, its numbers and dates are compared with the \
+             results of other tasks and the documents, and the nearest statements are shown.",
             json!({
                 "assertion": {"type": "string", "minLength": 1, "maxLength": 2000},
                 "path": {"type": "string", "maxLength": 1000, "description": "the document that is said to hold these words"},
@@ -92,46 +91,26 @@ async fn quoted(
     Ok(ValidationResult { word, evidence: vec![format!("{path}:{line} begins: {first}")] })
 }
 
-/// By the nearest statements. Shared words make a statement be about the same thing; then its numbers, and whether it says
-/// yes or no, decide.
+/// By the numbers and dates of the nearest statements. Shared words make a statement be about the same thing; what its
+/// prose asserts is not judged.
 fn against(assertion: &str, nearest: &[CitedStatement]) -> ValidationResult {
-    let same: Vec<&CitedStatement> =
-        nearest.iter().filter(|statement| statement.share >= SAME_THING).collect();
-    let agrees = |statement: &&&CitedStatement| {
-        numbers(assertion).is_subset(&numbers(&statement.text))
-            && denies(assertion) == denies(&statement.text)
-    };
-    let said = |statements: &[&CitedStatement]| -> Vec<String> {
-        statements.iter().map(|one| format!("{} [{}]", one.text, one.source)).collect()
-    };
-    let (agreeing, differing): (Vec<&CitedStatement>, Vec<&CitedStatement>) =
-        same.iter().copied().partition(|one| agrees(&one));
-    match (agreeing.is_empty(), differing.is_empty()) {
-        (false, true) => ValidationResult { word: "supported", evidence: said(&agreeing) },
-        (false, false) => ValidationResult {
-            word: "disputed: sources differ",
-            evidence: said(&agreeing).into_iter().chain(said(&differing)).collect(),
-        },
-        (true, false) => ValidationResult { word: "contradicted", evidence: said(&differing) },
-        (true, true) if nearest.is_empty() => {
-            ValidationResult { word: "not decided: nothing is known of it", evidence: Vec::new() }
-        }
-        (true, true) => ValidationResult {
-            word: "not decided: nothing says it, this comes nearest",
-            evidence: said(&nearest.iter().collect::<Vec<_>>()),
-        },
+    let shown = |one: &CitedStatement| format!("{} [{}]", one.text, one.source);
+    let mut evidence = Vec::new();
+    for one in nearest.iter().filter(|one| one.share >= SAME_THING) {
+        let cited = CitedText { text: &one.text, header: None, path: &one.source };
+        let differing = contradictions(assertion, &[cited]);
+        let values =
+            differing.iter().map(|value| format!("{} is {} in: {}", value.stated, value.there, shown(one)));
+        evidence.extend(values);
     }
-}
-
-fn numbers(text: &str) -> BTreeSet<String> {
-    let words = text.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','));
-    let words = words.map(|word| word.trim_matches(['.', ',']).replace(',', ""));
-    words.filter(|word| !word.is_empty()).collect()
-}
-
-fn denies(text: &str) -> bool {
-    let text = format!(" {} ", text.to_lowercase().replace('’', "'"));
-    [" not ", " no ", " never ", " none ", " cannot ", "n't "].iter().any(|word| text.contains(word))
+    if !evidence.is_empty() {
+        return ValidationResult { word: "contradicted", evidence };
+    }
+    let word = match nearest {
+        [] => "not decided: nothing is known of it",
+        [..] => "not decided: no number or date contradicts it, these statements come nearest",
+    };
+    ValidationResult { word, evidence: nearest.iter().map(shown).collect() }
 }
 
 #[cfg(test)]
@@ -151,21 +130,20 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_statements_decide() {
+    fn numbers_of_the_nearest_statements_contradict() {
         let one = |text: &str, share| CitedStatement { source: "a.md:1".into(), text: text.into(), share };
-        let table = [
-            (vec![one("The depth limit is 20 levels.", 1.0)], "supported"),
-            (vec![one("The depth limit is 30 levels.", 0.8)], "contradicted"),
-            (vec![one("The depth limit is not 20 levels.", 1.0)], "contradicted"),
-            (
-                vec![one("The depth limit is 20 levels.", 1.0), one("The depth limit is 30 levels.", 0.8)],
-                "disputed: sources differ",
-            ),
-            (vec![one("Depth matters.", 0.3)], "not decided: nothing says it, this comes nearest"),
-            (Vec::new(), "not decided: nothing is known of it"),
-        ];
-        for (nearest, word) in table {
-            assert_eq!(against("The depth limit is 20 levels.", &nearest).word, word);
+        for (assertion, nearest, is_contradicted) in [
+            ("The depth limit is 20 levels.", one("The depth limit is 20 levels.", 1.0), false),
+            ("The depth limit is 20 levels.", one("The depth limit is 30 levels.", 0.8), true),
+            ("The depth limit is 20 levels.", one("The depth limit is 30 levels.", 0.3), false),
+            ("The fee is 15 crowns a metre.", one("The fee is 1,5 crowns a metre.", 0.9), true),
+            ("The fee is 1.5 crowns a metre.", one("The fee is 1,5 crowns a metre.", 0.9), false),
+            ("It opened on 2026-03-05.", one("It opened on 5 March 2026.", 0.9), false),
+            ("It opened on 2026-03-05.", one("It opened on 6 March 2026.", 0.9), true),
+        ] {
+            let word = against(assertion, &[nearest]).word;
+            assert_eq!(word == "contradicted", is_contradicted, "{assertion}: {word}");
         }
+        assert_eq!(against("x", &[]).word, "not decided: nothing is known of it");
     }
 }

@@ -24,6 +24,9 @@ pub enum EvaluationError {
     /// It cannot be read.
     #[error("this is not an arithmetic expression: {0}")]
     Syntax(String),
+    /// It has a number with two readings, which follow.
+    #[error("`{0}` can mean {1} or {2}; write one of them")]
+    Ambiguous(String, String, String),
     /// It calls a function that does not exist.
     #[error("there is no function `{0}` for these arguments; there are {FUNCTIONS}")]
     Function(String),

@@ -87,10 +87,8 @@ impl<'a> Reader<'a> {
 
     fn number(&mut self) -> Evaluation {
         let bytes = self.rest().as_bytes();
-        let digits = |from: usize| {
-            let digit = |byte: &&u8| byte.is_ascii_digit() || **byte == b'_';
-            from + bytes[from..].iter().take_while(digit).count()
-        };
+        let digits =
+            |from: usize| from + bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let mut end = digits(0);
         let whole = end;
         if bytes.get(end) == Some(&b'.') {
@@ -103,7 +101,7 @@ impl<'a> Reader<'a> {
                 end = exponent;
             }
         }
-        let written: String = self.rest()[..end].chars().filter(|letter| *letter != '_').collect();
+        let written = &self.rest()[..end];
         let exact = if end == whole { written.parse().ok().map(Number::Whole) } else { None };
         let value = match exact {
             Some(value) => value,

@@ -183,6 +183,10 @@ fn contradicted(statement: &str, together: &[&Cited]) -> Vec<ContradictedValue> 
     if statement.is_empty() || statement.len() > MAX_STATEMENT {
         return Vec::new();
     }
+    // The header describes the other rows, which are compared.
+    let rows: Vec<&Cited> =
+        together.iter().copied().filter(|cited| !cited.page.is_header(cited.lines)).collect();
+    let together = if rows.is_empty() { together } else { &rows };
     let values = |text: &dyn Fn(&Cited) -> String| {
         let texts: Vec<String> = together.iter().map(|cited| text(cited)).collect();
         let cited = together.iter().zip(&texts);

@@ -130,8 +130,7 @@ impl Page {
 
     /// Whether every line of the document is a row or an entry.
     fn has_rows(&self) -> bool {
-        is_sheet(&self.path)
-            || ["csv", "tsv", "tab", "log", "jsonl", "ndjson"].contains(&ending(&self.path).as_str())
+        self.is_table() || ["log", "jsonl", "ndjson"].contains(&ending(&self.path).as_str())
     }
 
     /// The header of the table that has this line as a row.
@@ -139,8 +138,17 @@ impl Page {
         self.header_line(line).map(|header| self.line(header))
     }
 
+    /// Whether the lines are only the header of a table.
+    pub(super) fn is_header(&self, lines: Lines) -> bool {
+        self.is_table() && lines.last == 1
+    }
+
+    fn is_table(&self) -> bool {
+        is_sheet(&self.path) || ["csv", "tsv", "tab"].contains(&ending(&self.path).as_str())
+    }
+
     fn header_line(&self, line: u32) -> Option<u32> {
-        if is_sheet(&self.path) || ["csv", "tsv", "tab"].contains(&ending(&self.path).as_str()) {
+        if self.is_table() {
             return (line > 1).then_some(1);
         }
         let is_row = |line: &u32| self.kind(*line) == Kind::Row;

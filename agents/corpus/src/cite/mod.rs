@@ -186,7 +186,7 @@ fn contradicted(statement: &str, together: &[&Cited]) -> Vec<ContradictedValue> 
     // The header describes the other rows, which are compared.
     let rows: Vec<&Cited> =
         together.iter().copied().filter(|cited| !cited.page.is_header(cited.lines)).collect();
-    let together = if rows.is_empty() { together } else { &rows };
+    let together = if rows.is_empty() { together } else { rows.as_slice() };
     let values = |text: &dyn Fn(&Cited) -> String| {
         let texts: Vec<String> = together.iter().map(|cited| text(cited)).collect();
         let cited = together.iter().zip(&texts);

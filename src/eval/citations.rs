@@ -1,4 +1,4 @@
-//! Whether the places that a report cites say what it says: looked up by the rule that agents are held to.
+//! Citations of a report, checked by the rules for agents.
 
 use muster_agents::react::lookup::cited_in;
 use muster_corpus::look_up_among;
@@ -29,12 +29,12 @@ pub(crate) fn citations(report: &str, documents: &Documents) -> Citations {
     Citations { cited, faults }
 }
 
-/// What is wrong with a place; a line that has to be corrected is wrong too.
+/// The fault of a place; a quote on another line is a fault too.
 fn fault(place: &LookedUp) -> Option<String> {
     let moved = || {
         let line = place.found.standing()?.line?;
         let LookedUp { path, line: cited, .. } = place;
-        Some(format!("what is said does not stand at {path}:{cited}; it stands on line {line}"))
+        Some(format!("the quote is not at {path}:{cited}; it is on line {line}"))
     };
     place.fault().or_else(moved)
 }
@@ -82,14 +82,10 @@ mod tests {
     #[test]
     fn what_is_false_is_told() {
         for (report, wanted) in [
-            ("A loop ends after five hops (`b.md:3`).", "there is no document b.md"),
-            (
-                "A loop ends after five hops (`a.md:9998`).",
-                "does not stand at a.md:9998; it stands on line 3",
-            ),
-            ("A loop ends after five hops (`a.md:12`).", "it stands on line 3"),
-            ("2. A loop ends after 6 hops (`a.md:3`).", "there stands: A loop ends after five hops"),
-            ("It says “ends after six hops” (`a.md:3`).", "there stands: A loop ends after five hops"),
+            ("A loop ends after five hops (`b.md:3`).", "the document b.md does not exist"),
+            ("A loop ends after five hops (`a.md:9998`).", "a.md has 12 lines"),
+            ("“A loop ends after five hops” (`a.md:12`).", "it is on line 3"),
+            ("It says “ends after six hops” (`a.md:3`).", "does not contain the quote"),
         ] {
             let said = faults(report);
             assert!(said.len() == 1 && said[0].contains(wanted), "{report}: {said:?}");

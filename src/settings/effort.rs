@@ -48,7 +48,7 @@ impl Effort {
     fn values(self) -> Vec<(&'static str, ValueKind)> {
         let (planning, reflection, writer, verification) = match self {
             Self::Quick => ("never", "none", "unless-single", "off"),
-            Self::Standard => ("sparing", "when-needed", "unless-single", "off"),
+            Self::Standard => ("sparing", "when-needed", "unless-single", "cited"),
             Self::Thorough => ("auto", "full", "always", "own"),
         };
         vec![
@@ -132,13 +132,13 @@ mod tests {
         let standard = loaded("", &[]);
         let limits = &standard.settings.limits;
         assert_eq!((limits.planning, limits.reflection), (Planning::Sparing, ReflectionLevel::WhenNeeded));
-        assert_eq!((limits.writer, limits.verification), (Writing::UnlessSingle, ModelVerification::Off));
+        assert_eq!((limits.writer, limits.verification), (Writing::UnlessSingle, ModelVerification::Cited));
         assert!(!limits.iterate_plans);
         assert_eq!(origin(&standard, "limits.reflection"), "effort standard");
         let quick = loaded("", &[(KEY, "quick", "--effort")]);
         let limits = &quick.settings.limits;
         assert_eq!((limits.planning, limits.reflection), (Planning::Never, ReflectionLevel::None));
-        assert_eq!(limits.max_refinements, 0);
+        assert_eq!((limits.verification, limits.max_refinements), (ModelVerification::Off, 0));
         assert_eq!(origin(&quick, "limits.planning"), "effort quick (--effort)");
     }
 

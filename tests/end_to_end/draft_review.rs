@@ -90,7 +90,7 @@ fn a_draft_is_written_again_upon_remarks_though_the_orchestrator_is_killed_meanw
         "review 1 of the draft: it is written again",
         "remark: Apples: no result says blue",
         "remark: not answered: how much they weigh",
-        "remark: not borne out by the results: Apples are blue.",
+        "remark: not supported by the results: Apples are blue.",
         "review 2 of the draft: accepted",
     ] {
         assert!(traced.contains(wanted), "{wanted}: {traced}");

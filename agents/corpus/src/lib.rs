@@ -27,7 +27,7 @@ pub use self::{
     blob::{BlobError, BlobStore, MemoryBlobs},
     build::{CorpusOptions, Opened},
     cache::{CacheLimits, prune},
-    cite::{CitedPlace, look_up_among},
+    cite::{CitedPlace, last_quote, longest_quote, look_up_among},
     decode::decode,
     error::CorpusError,
     extract::{ExtractFailure, Extracted, ExtractedDocument, Extractor},
@@ -51,7 +51,6 @@ mod decode;
 mod disk;
 mod error;
 mod extract;
-pub mod figures;
 mod found;
 mod html;
 mod index;

@@ -155,6 +155,7 @@ impl Folder {
             finding.citations.iter().map(move |at| CitedPlace {
                 path: at.path.clone(),
                 line: at.line,
+                last: at.line,
                 quote: at.quote.clone(),
                 statement: finding.text.clone(),
                 group,

@@ -4,7 +4,7 @@
 
 mod wording;
 
-use muster_shared::flow::{Check, Fault, ModelCall, Note, Observation, ObservationStatus, SpinLevel, Step};
+use muster_shared::flow::{ModelCall, Note, Observation, ObservationStatus, SpinLevel, Step};
 use muster_shared::text::first_line;
 use serde_json::Value;
 
@@ -92,9 +92,7 @@ pub fn consulted(
                 tool_call(chosen, case)
             }
         },
-        ConsultQuestion::Verify(asked) => {
-            judged(history, chosen, asked, said.map(|said| faults(&said)), case)
-        }
+        ConsultQuestion::Verify(asked) => judged(history, chosen, asked, said, case),
         ConsultQuestion::Declined => {
             let declined = said.is_ok_and(|said| said["declined"] == true);
             if chosen.action.arguments.is_null() {
@@ -149,18 +147,6 @@ fn alike(one: &str, other: &str) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "a thought has few words")]
     let share = shared as f64 / all.max(1) as f64;
     all > 0 && share >= SHARED
-}
-
-fn faults(said: &Value) -> Vec<Fault> {
-    let named = said["faults"].as_array().into_iter().flatten();
-    let fault = |fault: &Value| {
-        let check = fault["check"].as_str().unwrap_or_default();
-        // A fault is one by whatever name it goes.
-        let check =
-            Check::ALL.into_iter().find(|known| known.as_str() == check).unwrap_or(Check::Constraints);
-        Fault { check, why: first_line(fault["why"].as_str().unwrap_or_default(), SHOWN) }
-    };
-    named.map(fault).take(20).collect()
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use super::partial::best_partial;
 use super::several::with_more;
 use super::submit::{ModelAnswer, ask_again};
 use super::toolset::{Toolset, take_thought};
-use super::verify::verified;
+use super::verify::{edit, verified};
 use crate::roles::{RoleRules, Submission};
 use crate::tools::actions;
 use crate::tools::look::LOOK;
@@ -213,19 +213,24 @@ fn decide_on_chosen(history: &History, chosen: ChosenAction, asked: u32, case: &
 
 /// The argument that says that a submission changes some fields of the one before, which did not hold.
 const AMENDS: &str = "amends";
+/// The argument with the author's answers to doubts about the submission before.
+const ANSWERS: &str = "answers";
 
 /// Completes a submission that gives only what it changes.
 fn amend(history: &History, action: &mut Action) {
     let Some(changed) = action.arguments.as_object_mut().filter(|_| action.name == Action::SUBMIT) else {
         return;
     };
-    if changed.remove(AMENDS) != Some(Value::Bool(true)) {
+    let answers = changed.remove(ANSWERS);
+    if changed.remove(AMENDS) != Some(Value::Bool(true)) && answers.is_none() {
         return;
     }
     let before = history.steps().iter().rev().find(|step| step.action.name == Action::SUBMIT);
-    for (name, value) in before.and_then(|step| step.action.arguments.as_object()).into_iter().flatten() {
+    let Some(before) = before else { return };
+    for (name, value) in before.action.arguments.as_object().into_iter().flatten() {
         changed.entry(name.as_str()).or_insert_with(|| value.clone());
     }
+    edit(changed, &answers.unwrap_or_default(), &before.notes);
 }
 
 fn choose(answer: &ModelAnswer, parsed: &ParsedAnswer, toolset: &Toolset) -> ChosenAction {

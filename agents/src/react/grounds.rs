@@ -7,7 +7,7 @@ use muster_shared::text::{beginning, normalise_space};
 
 use super::decide::{ChosenAction, StepContext};
 use super::history::History;
-use super::lookup::cited_lines;
+use super::lookup::{CitedStatement, cited_statements};
 use crate::prompts::fence;
 use crate::tools::look::LOOK;
 
@@ -24,10 +24,10 @@ const SHOWN: usize = 1_200;
 pub(super) fn grounds(history: &History, chosen: Option<&ChosenAction>, case: &StepContext<'_>) -> String {
     let nonce = &case.offer.nonce;
     let mut parts = Vec::new();
-    let lines = chosen.map(|chosen| cited_lines(history, chosen, case)).unwrap_or_default();
-    if !lines.is_empty() {
-        let text = fence(nonce, "cited", &within(&lines, LINES));
-        parts.push(format!("The lines that it cites, as they stand (looked up by rule):\n{text}"));
+    let statements = chosen.map(|chosen| cited_statements(history, chosen, case)).unwrap_or_default();
+    if !statements.is_empty() {
+        let text = fence(nonce, "cited", &within(&numbered(&statements), LINES));
+        parts.push(format!("Its statements, each with the lines that it cites and their neighbors:\n{text}"));
     }
     let results = results_of(&case.offer.work);
     if !results.is_empty() {
@@ -46,6 +46,14 @@ pub(super) fn grounds(history: &History, chosen: Option<&ChosenAction>, case: &S
         return "It cites nothing, builds on no result, and called no tool.".to_owned();
     }
     parts.join("\n\n")
+}
+
+/// The sheet of cited statements: each with its number and its lines.
+pub(super) fn numbered(statements: &[CitedStatement]) -> Vec<String> {
+    let item = |(number, CitedStatement { text, lines }): (usize, &CitedStatement)| {
+        format!("Statement {number}: {text}\nLines of {number}: {}\n", lines.join("\n"))
+    };
+    (1..).zip(statements).map(item).collect()
 }
 
 /// A text without references to results that only the system resolves.

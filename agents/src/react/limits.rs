@@ -74,12 +74,14 @@ pub enum AtLimit {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Verification {
-    /// Never: rules alone look.
+    /// Never: only rules check.
     Off,
-    /// Once, for tasks that the plan calls critical.
+    /// Once per report, in which at least three statements cite lines: each statement is compared with its lines.
+    Cited,
+    /// The same, and once for tasks that the plan calls critical.
     #[default]
     Critical,
-    /// Once, for every leaf and the report.
+    /// The same, and once for every leaf and the report.
     Brief,
     /// Once for each of completeness, consistency, correctness and constraints.
     Full,
@@ -91,9 +93,10 @@ impl Verification {
         match (wanted, self) {
             (ModelVerification::Own, own) => own,
             (ModelVerification::Off, _) => Self::Off,
+            (ModelVerification::Cited, _) => Self::Cited,
             (ModelVerification::Critical, _) => Self::Critical,
             (ModelVerification::All, Self::Full) => Self::Full,
-            (ModelVerification::All, Self::Off | Self::Critical | Self::Brief) => Self::Brief,
+            (ModelVerification::All, Self::Off | Self::Cited | Self::Critical | Self::Brief) => Self::Brief,
         }
     }
 }
@@ -127,10 +130,11 @@ mod tests {
     #[test]
     fn a_run_says_of_which_results_a_model_is_asked() {
         use ModelVerification as Run;
-        use Verification::{Brief, Critical, Full, Off};
+        use Verification::{Brief, Cited, Critical, Full, Off};
         for (run, wanted) in [
             (Run::Own, [Off, Critical, Brief, Full]),
             (Run::Off, [Off, Off, Off, Off]),
+            (Run::Cited, [Cited, Cited, Cited, Cited]),
             (Run::Critical, [Critical, Critical, Critical, Critical]),
             (Run::All, [Brief, Brief, Brief, Full]),
         ] {

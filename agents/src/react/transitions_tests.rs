@@ -43,6 +43,7 @@ fn transition(next: &NextStep) -> &'static str {
         },
         NextStep::Consult { question, .. } => match question {
             ConsultQuestion::Reasoning => "consult: reasoning",
+            ConsultQuestion::Verify(Verify::Cited) => "consult: statements with their lines",
             ConsultQuestion::Verify(Verify::Whole) => "consult: verify at once",
             ConsultQuestion::Verify(Verify::One(_)) => "consult: verify link by link",
             ConsultQuestion::Act => "consult: an action in thought",
@@ -106,6 +107,8 @@ fn refused_for(note: &Note) -> &'static str {
         Note::Reconsidered
         | Note::Declined { .. }
         | Note::LookedUp { .. }
+        | Note::Doubted { .. }
+        | Note::Disputed { .. }
         | Note::Guarded { .. }
         | Note::Approval { .. }
         | Note::Form { .. }

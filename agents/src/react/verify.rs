@@ -1,13 +1,16 @@
-//! The chain of verification (W8): before a result counts, rules look whether it is complete, consistent, correct and
-//! within its constraints. What does not hold is to be mended; what is not mended is said. Pure.
+//! Verification of a result before it is accepted: rules check typed facts, a model compares statements with their lines. Proven
+//! faults are corrected or left out; doubts are answered by the author once. Pure.
 
-mod numbers;
+mod doubts;
 mod rules;
 
 use muster_shared::flow::response::{NOT_CHECKED, NOT_LOOKED_UP};
 use muster_shared::flow::{Action, Check, Ending, Fault, Note, Step, Verifier, Work};
+use muster_shared::text::first_line;
+use serde_json::Value;
 
-use self::numbers::{fault_of_numbers, may_ask_about_numbers, with_numbers_marked};
+pub(super) use self::doubts::edit;
+use self::doubts::{compared, disputed, doubts_in, is_due};
 use self::rules::{faults_of, unmet};
 use super::consult::ConsultQuestion;
 use super::decide::{ChosenAction, NextStep, StepContext};
@@ -17,10 +20,14 @@ use super::lookup::{self, Judged, Looked};
 use super::loop_detection::refused;
 use crate::roles::Submission;
 
-/// What follows from a result that was submitted: it counts, is to be mended, or the model is asked about it first.
+/// Most faults of one answer of a model, and the longest reason of one, in characters.
+const MOST_FAULTS: usize = 20;
+const LONGEST_WHY: usize = 600;
+
+/// Next step after a submission: a look-up, a question to the model, a refusal, or the end of the task.
 pub(super) fn verified(
     history: &History,
-    mut chosen: ChosenAction,
+    chosen: ChosenAction,
     submission: Submission,
     case: &StepContext<'_>,
 ) -> NextStep {
@@ -29,38 +36,54 @@ pub(super) fn verified(
     }
     let places = match lookup::look(history, &chosen.notes, &submission, case.offer) {
         Looked::ToAsk(asked) => {
-            return NextStep::LookUp { chosen, asked, shows: !questions(case).is_empty() };
+            let shows = !questions(case).is_empty() || doubts::is_on(case);
+            return NextStep::LookUp { chosen, asked, shows };
         }
         Looked::Known(places) => places,
     };
-    let as_submitted = submission.clone();
-    let submission = lookup::corrected(submission, &places);
-    let mut faults = faults_of(&submission, case);
-    faults.extend(places.faults());
-    let numbers = numbers::unknown(&submission, case);
-    if may_ask_about_numbers(history, case) {
-        faults.extend(fault_of_numbers(&numbers));
+    if is_due(history, &chosen, &places, case) {
+        return NextStep::Consult { chosen, question: ConsultQuestion::Verify(Verify::Cited) };
     }
-    let submission = with_numbers_marked(submission, &numbers);
+    checked_by_rules(history, chosen, submission, &places, case)
+}
+
+fn checked_by_rules(
+    history: &History,
+    mut chosen: ChosenAction,
+    submission: Submission,
+    places: &Judged,
+    case: &StepContext<'_>,
+) -> NextStep {
+    let as_submitted = submission.clone();
+    let submission = lookup::corrected(submission, places);
+    let of_places = places.faults();
+    let mut faults = faults_of(&submission, case);
     let unmet = unmet(history, &submission, case);
-    // Rules of citations look for slips of a model. What was expected is asked of whoever did the task.
-    let is_part = case.has_model || !unmet.is_empty() || !places.faults().is_empty();
+    // Without a model, only an unmet expectation makes the result partial.
+    let is_part = case.has_model && !faults.is_empty() || !unmet.is_empty();
+    faults.extend(of_places);
     faults.extend(unmet);
-    let holds = faults.is_empty();
+    let holds = faults.is_empty() && doubts_in(&chosen.notes).is_empty();
     chosen.notes.push(Note::Verified { by: Verifier::Rules, faults: faults.clone() });
-    if !holds {
+    if !holds && (!faults.is_empty() || may_be_mended(history, case)) {
         return settle(
             history,
             chosen,
             as_submitted,
-            &Shortcomings { faults: &faults, places: &places, is_part },
+            &Shortcomings { faults: &faults, places, is_part },
             case,
         );
     }
     match questions(case).first() {
         Some(first) => NextStep::Consult { chosen, question: ConsultQuestion::Verify(*first) },
-        None => NextStep::Submit { submission: said_if_unchecked(submission, &chosen), chosen },
+        None => finish(history, chosen, submission),
     }
+}
+
+/// Submits, and counts the doubted statements that the author kept.
+fn finish(history: &History, mut chosen: ChosenAction, submission: Submission) -> NextStep {
+    chosen.notes.extend(disputed(history, &chosen));
+    NextStep::Submit { submission: said_if_unchecked(submission, &chosen), chosen }
 }
 
 /// What follows from the model's verdict on one link of the chain.
@@ -68,7 +91,7 @@ pub(super) fn judged(
     history: &History,
     mut chosen: ChosenAction,
     asked: Verify,
-    said: Result<Vec<Fault>, String>,
+    said: Result<Value, String>,
     case: &StepContext<'_>,
 ) -> NextStep {
     let submission = match case.rules.submission(case.offer, &chosen.action.arguments) {
@@ -82,18 +105,20 @@ pub(super) fn judged(
         // Looked up before the model was asked.
         Looked::ToAsk(_) => Judged::nothing(),
     };
+    if asked == Verify::Cited {
+        chosen.notes.extend(compared(said, &places));
+        return checked_by_rules(history, chosen, submission, &places, case);
+    }
     let as_submitted = submission.clone();
     let submission = lookup::corrected(submission, &places);
-    let unknown = numbers::unknown(&submission, case);
-    let submission = said_if_unchecked(with_numbers_marked(submission, &unknown), &chosen);
-    let faults = match said {
+    let faults = match said.map(|said| faults_in(&said)) {
         Ok(faults) => faults,
         // Without a verdict the result counts as one that nobody vouched for, and says so.
         Err(why) => {
             let why = brief(&format!("no verdict on its {} was given: {why}", asked.check().as_str()));
             let submission = as_unchecked(submission, &why);
             chosen.notes.push(Note::NotChecked { why });
-            return NextStep::Submit { chosen, submission };
+            return finish(history, chosen, submission);
         }
     };
     if !faults.is_empty() {
@@ -111,12 +136,27 @@ pub(super) fn judged(
         return NextStep::Consult { chosen, question: ConsultQuestion::Verify(next) };
     }
     chosen.notes.push(Note::Verified { by: Verifier::Model, faults: Vec::new() });
-    NextStep::Submit { chosen, submission }
+    finish(history, chosen, submission)
+}
+
+/// The faults that a model names.
+fn faults_in(said: &Value) -> Vec<Fault> {
+    let named = said["faults"].as_array().into_iter().flatten();
+    let fault = |fault: &Value| {
+        let check = fault["check"].as_str().unwrap_or_default();
+        // An unknown name of a check does not make the fault invalid.
+        let check =
+            Check::ALL.into_iter().find(|known| known.as_str() == check).unwrap_or(Check::Constraints);
+        Fault { check, why: first_line(fault["why"].as_str().unwrap_or_default(), LONGEST_WHY) }
+    };
+    named.map(fault).take(MOST_FAULTS).collect()
 }
 
 /// One question to the model about a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verify {
+    /// The cited statements, each compared with its lines.
+    Cited,
     /// All links of the chain at once.
     Whole,
     /// One of them.
@@ -127,7 +167,7 @@ impl Verify {
     /// The check that stands for it.
     const fn check(self) -> Check {
         match self {
-            Self::Whole => Check::Correctness,
+            Self::Cited | Self::Whole => Check::Correctness,
             Self::One(check) => check,
         }
     }
@@ -144,7 +184,7 @@ fn questions(case: &StepContext<'_>) -> Vec<Verify> {
         return Vec::new();
     }
     match case.limits.verification {
-        Verification::Off => Vec::new(),
+        Verification::Off | Verification::Cited => Vec::new(),
         Verification::Critical if !critical => Vec::new(),
         Verification::Critical | Verification::Brief => vec![Verify::Whole],
         Verification::Full => Check::ALL.map(Verify::One).to_vec(),
@@ -170,19 +210,33 @@ fn settle(
 ) -> NextStep {
     let Shortcomings { faults, places, is_part } = *found;
     if may_be_mended(history, case) {
-        let mut told = "Your result was verified before it counts, and does not hold yet:\n".to_owned();
-        faults.iter().for_each(|fault| told.push_str(&format!("- {fault}\n")));
-        told.push_str(
-            "Mend it and submit again; with `amends`, only what changes. What cannot be mended, leave out: name it in `unanswered` and end \
-             with done_partial.",
-        );
-        return NextStep::Refuse { chosen, observation: refused(told) };
+        let observation = refused(told(faults, &chosen, places));
+        return NextStep::Refuse { chosen, observation };
     }
     let submission = if is_part { as_partial(submission, faults) } else { submission };
-    let submission = lookup::without_false(submission, places);
-    let unknown = numbers::unknown(&submission, case);
-    let submission = with_numbers_marked(submission, &unknown);
-    NextStep::Submit { submission: said_if_unchecked(submission, &chosen), chosen }
+    let submission = lookup::left_out(submission, places);
+    finish(history, chosen, submission)
+}
+
+/// Faults, doubts and moved citations of a submission, for its author.
+fn told(faults: &[Fault], chosen: &ChosenAction, places: &Judged) -> String {
+    let mut parts = Vec::new();
+    if !faults.is_empty() {
+        let lines: String = faults.iter().map(|fault| format!("- {fault}\n")).collect();
+        parts.push(format!(
+            "Your result is not accepted yet:\n{lines}Correct it and submit again; with `amends`, only the changed fields. Leave out \
+             what you cannot correct: name it in `unanswered` and end with done_partial."
+        ));
+    }
+    parts.extend(doubts::listed(&chosen.notes, places));
+    let moves = places.moves();
+    if !moves.is_empty() {
+        parts.push(format!(
+            "Citations that move to the line that contains their quote: {}.",
+            moves.join("; ")
+        ));
+    }
+    parts.join("\n\n")
 }
 
 /// Whether a result that does not hold is sent back.
@@ -200,16 +254,22 @@ fn said_if_unchecked(submission: Submission, chosen: &ChosenAction) -> Submissio
     }
 }
 
-/// Whether a result was submitted in this step that did not hold.
+/// Whether the step is a submission that was sent back with faults or doubts.
 pub(super) fn failed_verification(step: &Step) -> bool {
-    step.action.name == Action::SUBMIT
-        && step.notes.iter().any(|note| matches!(note, Note::Verified { faults, .. } if !faults.is_empty()))
+    let has_faults = |note: &Note| match note {
+        Note::Verified { faults, .. } => !faults.is_empty(),
+        Note::Doubted { doubts } => !doubts.is_empty(),
+        _ => false,
+    };
+    step.action.name == Action::SUBMIT && step.notes.iter().any(has_faults)
 }
 
-/// A result that does not hold in every point counts as a part, and says why.
+/// A result with open faults is partial. The reason names the checks only: the notes of the step have the details.
 pub(super) fn as_partial(mut submission: Submission, faults: &[Fault]) -> Submission {
-    let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
-    let why = format!("verification found, and it was not mended: {}", faults.join("; "));
+    let mut checks: Vec<&str> = faults.iter().map(|fault| fault.check.as_str()).collect();
+    checks.sort_unstable();
+    checks.dedup();
+    let why = format!("verification found open points of {}", checks.join(", "));
     submission.reason =
         if submission.reason.is_empty() { why } else { format!("{}; {why}", submission.reason) };
     if submission.ending == Ending::Done {

@@ -68,9 +68,7 @@ fn next(history: &History, arguments: &Value, case: &StepContext<'_>) -> NextSte
 fn stands(place: &CitedPlace) -> PlaceFound {
     match (place.path.as_str(), place.line, place.quote.contains("30")) {
         ("a.md", 3 | 4, false) => PlaceFound::Stands(Standing::default()),
-        ("a.md", 1..=9, _) => {
-            PlaceFound::Otherwise { there: "The limit is **20** levels,".into(), lacks: Vec::new() }
-        }
+        ("a.md", 1..=9, _) => PlaceFound::NoQuote { there: "The limit is **20** levels,".into() },
         ("a.md", _, _) => PlaceFound::NoLine { lines: 9 },
         (_, _, _) => PlaceFound::NoFile { nearest: "a.md".into() },
     }
@@ -142,7 +140,7 @@ fn what_is_not_mended_counts_as_a_part_and_says_why() {
         let history = history(steps);
         let NextStep::Submit { submission, .. } = next(&history, &bad, case) else { panic!("not taken") };
         assert_eq!(submission.ending, Ending::DonePartial);
-        assert!(submission.reason.contains("it was not mended: completeness"), "{}", submission.reason);
+        assert_eq!(submission.reason, "verification found open points of completeness");
 
         let cut_short = best_so_far(&history, case.offer, "time was up".into());
         let Some(Product::Result(result)) = cut_short.product else { panic!("nothing is left") };
@@ -181,7 +179,7 @@ fn what_is_expected_is_held_against_the_result() {
                 }
                 NextStep::Submit { submission, .. } if !has_model => {
                     assert_eq!(submission.ending, Ending::DonePartial);
-                    assert!(submission.reason.contains("JSON array"), "{}", submission.reason);
+                    assert!(submission.reason.contains("constraints"), "{}", submission.reason);
                 }
                 other => panic!("{other:?}"),
             }
@@ -193,11 +191,12 @@ fn what_is_expected_is_held_against_the_result() {
 
 #[test]
 fn settings_and_what_hangs_on_it_say_whether_the_model_looks() {
-    use Verification::{Brief, Critical, Full, Off};
+    use Verification::{Brief, Cited, Critical, Full, Off};
     let whole = Some(Verify::Whole);
     let first = Some(Verify::One(Check::Completeness));
     for (verification, critical, asked) in [
         (Off, true, None),
+        (Cited, true, None),
         (Critical, false, None),
         (Critical, true, whole),
         (Brief, false, whole),
@@ -242,5 +241,67 @@ fn the_chain_is_followed_link_by_link_and_ends_with_the_first_fault() {
         let unknown = json!({"faults": [{"check": "form", "why": "no array"}]});
         let refused = consulted(&history, submitting(good()), asked[0], Ok(unknown), case);
         assert!(matches!(refused, NextStep::Refuse { .. }), "a fault by another name is one: {refused:?}");
+    });
+}
+
+/// A report with three cited statements, of which the model doubts the second: the author answers once, item by item.
+#[test]
+fn doubts_are_answered_once_and_kept_statements_are_counted() {
+    let offer = TaskOffered {
+        corpus: offered(false).corpus,
+        ..crate::testing::offer(muster_shared::ids::TaskId::Write, Role::Writer, crate::testing::writing(&[]))
+    };
+    let body = "- The limit is 20 [a.md:3].\n- It always waits [a.md:4].\n- The limit is new [a.md:3-4].\n";
+    let written = json!({"title": "t", "body": body, "unanswered": []});
+    let limits = StepLimits { verification: Verification::Cited, ..StepLimits::USUAL };
+    let lines = |place: &CitedPlace| {
+        PlaceFound::Stands(Standing { text: format!("{}| It waits.", place.line), ..Standing::default() })
+    };
+    in_case(&offer, true, limits, |case| {
+        let submitted = |arguments: &Value| case.rules.submission(&offer, arguments).unwrap();
+        let asked = |history: &History, arguments: &Value| {
+            let next = verified(history, submitting(arguments.clone()), submitted(arguments), case);
+            let NextStep::LookUp { mut chosen, asked, shows: true } = next else { panic!("{next:?}") };
+            chosen.notes.push(lookup::note_of(&asked, Ok(asked.iter().map(lines).collect())));
+            lookup::looked_up(history, chosen, case)
+        };
+        let next = asked(&History::default(), &written);
+        let NextStep::Consult { chosen, question } = next else { panic!("{next:?}") };
+        assert_eq!(question, ConsultQuestion::Verify(Verify::Cited));
+        let sheet = crate::react::consult::ask(question, &History::default(), Some(&chosen), case).text;
+        for shown in [
+            "Statement 2: It always waits",
+            "Lines of 2: a.md\n4| It waits.",
+            "Statement 3: The limit is new",
+        ] {
+            assert!(sheet.contains(shown), "{shown}: {sheet}");
+        }
+        let said = json!({"doubts": [
+            {"item": 2, "kind": "overstated", "reason": "not always"},
+            {"item": 9, "kind": "overstated", "reason": "not an item"},
+        ]});
+        let next = consulted(&History::default(), chosen, question, Ok(said), case);
+        let NextStep::Refuse { chosen, observation } = next else { panic!("{next:?}") };
+        assert!(
+            observation.content.contains("1. overstated: \"It always waits\": not always"),
+            "{observation:?}"
+        );
+        let ChosenAction { action, notes, .. } = chosen;
+        let refused = Step { action, notes, ..step(1, "", Value::Null, ObservationStatus::Refused) };
+        let history = history(vec![refused]);
+        for (answer, statement, disputed) in
+            [("keep", "It always waits [", 1), ("It waits", "- It waits [a.md:4]", 0)]
+        {
+            let answers = json!({"answers": [{"item": 1, "answer": answer}]});
+            let answer = crate::react::testing::answer(None, "submit", answers);
+            let next = crate::react::decide::decide(&history, &answer, 1, case);
+            let NextStep::LookUp { chosen, .. } = next else { panic!("{next:?}") };
+            let next = asked(&history, &chosen.action.arguments);
+            let NextStep::Submit { chosen, submission } = next else { panic!("{next:?}") };
+            let Some(Product::Report(report)) = submission.product else { panic!("no report") };
+            assert!(report.body.contains(statement), "{}", report.body);
+            let counted = chosen.notes.contains(&Note::Disputed { statements: 1 });
+            assert_eq!(counted, disputed == 1, "{:?}", chosen.notes);
+        }
     });
 }

@@ -30,7 +30,7 @@ fn schema(_: &TaskOffered) -> Value {
                 }
             },
             "unanswered": {"type": "array", "items": {"type": "string"}, "description": "parts of the goal that the results answer and the draft does not"},
-            "unsupported": {"type": "array", "items": {"type": "string"}, "description": "claims of the draft that no result bears out, in its words"}
+            "unsupported": {"type": "array", "items": {"type": "string"}, "description": "claims of the draft that no result supports, in its words"}
         },
         "required": ["verdict"]
     })

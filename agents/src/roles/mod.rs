@@ -6,7 +6,7 @@
 
 use muster_shared::flow::{Ending, Product, TaskOffered, Work};
 use muster_shared::ids::{Role, TaskId};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 mod claims;
 mod document;
@@ -75,6 +75,19 @@ impl RoleRules {
             specialist: None,
         }
     }
+}
+
+/// The part of a schema that answers doubts about cited statements.
+fn answers_to_doubts() -> Value {
+    json!({
+        "type": "array",
+        "description": "only if doubts were listed: `keep`, or the corrected statement, per item",
+        "items": {
+            "type": "object",
+            "properties": {"item": {"type": "integer"}, "answer": {"type": "string"}},
+            "required": ["item", "answer"]
+        }
+    })
 }
 
 /// Rules of a role: those that come with Muster, or a user's own.

@@ -93,7 +93,7 @@ fn schema_of_result(offer: &TaskOffered) -> Value {
                                 "properties": {
                                     "path": {"type": "string"},
                                     "line": {"type": "integer", "minimum": 1},
-                                    "quote": {"type": "string", "description": "the words there, as they stand"}
+                                    "quote": {"type": "string", "description": "the exact words there; leave it out rather than reword them"}
                                 },
                                 "required": ["path", "line"]
                             }
@@ -105,6 +105,7 @@ fn schema_of_result(offer: &TaskOffered) -> Value {
             },
             "unanswered": texts,
             "amends": {"type": "boolean", "description": "after a refusal: only the fields given here change"},
+            "answers": super::answers_to_doubts(),
             "advice": {
                 "type": "object",
                 "description": "whether the plan should be changed, and what later tasks should know",

@@ -26,7 +26,8 @@ fn schema(_: &TaskOffered) -> Value {
         "properties": {
             "title": {"type": "string", "description": "one line"},
             "body": {"type": "string", "description": "the whole report in Markdown"},
-            "unanswered": {"type": "array", "items": {"type": "string"}, "description": "what was asked and could not be answered"}
+            "unanswered": {"type": "array", "items": {"type": "string"}, "description": "what was asked and could not be answered"},
+            "answers": super::answers_to_doubts()
         },
         "required": ["title", "body", "unanswered"]
     })

@@ -122,7 +122,12 @@ fn note_topics(note: &Note) -> &'static [Topic] {
         | Note::NotChecked { .. } => &[Topic::Failure],
         Note::Verified { faults, .. } if !faults.is_empty() => &[Topic::Failure],
         Note::LookedUp { failed, .. } if !failed.is_empty() => &[Topic::Failure],
-        Note::Verified { .. } | Note::LookedUp { .. } | Note::Reconsidered => &[],
+        Note::Doubted { doubts } if !doubts.is_empty() => &[Topic::Failure],
+        Note::Verified { .. }
+        | Note::LookedUp { .. }
+        | Note::Doubted { .. }
+        | Note::Disputed { .. }
+        | Note::Reconsidered => &[],
         Note::Guarded { said, .. } => {
             let is_refused = said.verdicts.iter().any(|verdict| verdict.verdict == Ruling::Refuse);
             if is_refused { &[Topic::Guards, Topic::Failure] } else { &[Topic::Guards] }

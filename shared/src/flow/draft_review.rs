@@ -40,7 +40,7 @@ pub struct DraftReview {
     /// Parts of the goal that it does not answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<String>,
-    /// Claims of it that the results do not bear out.
+    /// Claims of it that the results do not support.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unsupported: Vec<String>,
 }
@@ -97,7 +97,7 @@ impl DraftReview {
         let remarks = self.remarks.iter().map(DraftRemark::line);
         let unanswered = self.unanswered.iter().map(|part| format!("not answered: {part}"));
         let unsupported =
-            self.unsupported.iter().map(|claim| format!("not borne out by the results: {claim}"));
+            self.unsupported.iter().map(|claim| format!("not supported by the results: {claim}"));
         remarks.chain(unanswered).chain(unsupported).filter(|line| !line.is_empty()).collect()
     }
 

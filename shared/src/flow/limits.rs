@@ -128,8 +128,8 @@ settings! {
         #[serde(skip_serializing_if = "crate::is_default")]
         pub writer: Writing = Writing::Always => words::<Writing>(); Project Harmless,
         // W8.
-        /// Which results a model is asked about before they count, beside the rules that always look: as the agents' own
-        /// settings say (own), off, critical (tasks that the plan calls critical), or all.
+        /// Results that a model verifies in addition to the rules: own (the setting of each agent), off, cited (the cited
+        /// statements of the report), critical (also tasks that the plan calls critical), or all.
         #[serde(skip_serializing_if = "crate::is_default")]
         pub verification: ModelVerification = ModelVerification::Own => words::<ModelVerification>(); Project Harmless,
         // P6.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::approval::CallVerdict;
+use super::doubt::Doubt;
 use super::form::FormReply;
 use super::guard::{Guarded, Hook};
 use super::looked_up::{LookedUp, counted_up};
@@ -51,14 +52,23 @@ pub enum Note {
         /// What did not hold; nothing when all did.
         faults: Vec<Fault>,
     },
-    /// The places that the result cites were looked up in the documents before it counted (W8): what was found, so that
-    /// whoever decides again needs no documents.
+    /// The look-up of the cited places in the documents. Decisions are repeated from this note.
     LookedUp {
         /// The places.
         places: Vec<LookedUp>,
         /// Why they could not be looked up; empty when they were.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         failed: String,
+    },
+    /// A model compared the cited statements with their lines: the doubts, which the author answers once.
+    Doubted {
+        /// The doubts, in the order of the statements; empty if there are none.
+        doubts: Vec<Doubt>,
+    },
+    /// The author kept doubted statements: they are delivered as written.
+    Disputed {
+        /// Number of them.
+        statements: u32,
     },
     /// The model was asked twice to verify a result and gave no readable verdict.
     NotChecked {
@@ -267,6 +277,15 @@ impl std::fmt::Display for Note {
             }
             Self::LookedUp { places, failed } if failed.is_empty() => f.write_str(&counted_up(places)),
             Self::LookedUp { failed, .. } => write!(f, "cited places not looked up: {failed}"),
+            Self::Doubted { doubts } if doubts.is_empty() => {
+                f.write_str("cited statements compared with their lines: no doubts")
+            }
+            Self::Doubted { doubts } => {
+                let doubts: Vec<String> = doubts.iter().map(Doubt::to_string).collect();
+                write!(f, "cited statements compared with their lines: {}", doubts.join("; "))
+            }
+            Self::Disputed { statements: 1 } => f.write_str("disputed: 1 statement"),
+            Self::Disputed { statements } => write!(f, "disputed: {statements} statements"),
             Self::NotChecked { why } => {
                 write!(f, "not checked by the model whether the result holds: {why}")
             }

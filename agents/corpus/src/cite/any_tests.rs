@@ -82,9 +82,11 @@ fn texts() -> impl Strategy<Value = String> {
 
 fn places() -> impl Strategy<Value = CitedPlace> {
     let line = prop_oneof![any::<u32>(), 0_u32..9, Just(u32::MAX), Just(u32::MAX - 1)];
-    (paths(), line, texts(), texts(), 0_u32..3).prop_map(|(path, line, quote, statement, group)| CitedPlace {
+    let places = (paths(), line.clone(), line, texts(), texts(), 0_u32..3);
+    places.prop_map(|(path, line, last, quote, statement, group)| CitedPlace {
         path,
         line,
+        last,
         quote,
         statement,
         group,

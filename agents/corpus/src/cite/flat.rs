@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use muster_shared::text::numerals;
 
+use super::page::Lines;
+
 /// Quotes shorter than this have to begin and end with a word, in letters and digits.
 const SHORT: usize = 12;
 /// Lines over which the parts of one shortened quote may lie apart.
@@ -21,13 +23,6 @@ pub(super) struct Flat {
     lines: Vec<u32>,
     /// The numbers, with where they stand.
     numbers: Vec<(Range<u32>, String)>,
-}
-
-/// Where a quote stands, in lines from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) first: u32,
-    pub(super) last: u32,
 }
 
 impl Flat {
@@ -102,7 +97,7 @@ impl Flat {
     }
 
     /// Where a quote stands.
-    pub(super) fn places(&self, quote: &Quote) -> Vec<Span> {
+    pub(super) fn places(&self, quote: &Quote) -> Vec<Lines> {
         let Some((first, rest)) = quote.parts.split_first() else { return Vec::new() };
         let whole = |begin: Range<u32>| {
             let mut last = begin.clone();
@@ -110,7 +105,7 @@ impl Flat {
                 last = self.find(part, last.end as usize).next()?;
             }
             let (first, last) = (self.line_at(begin.start), self.line_at(last.end.saturating_sub(1)));
-            (last - first <= APART || rest.is_empty()).then_some(Span { first, last })
+            (last - first <= APART || rest.is_empty()).then_some(Lines { first, last })
         };
         self.find(first, 0).filter_map(whole).collect()
     }
@@ -174,7 +169,7 @@ mod tests {
             "end 2,009",
         ]);
         let at = |text: &str| flat.places(&Quote::whole(text).unwrap()).first().copied();
-        let span = |first, last| Some(Span { first, last });
+        let span = |first, last| Some(Lines { first, last });
         for (quote, expected) in [
             ("The limit is 20 levels", span(2, 2)),
             ("the LIMIT is “20” levels, no more", span(2, 3)),

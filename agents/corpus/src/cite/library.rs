@@ -1,4 +1,4 @@
-//! The documents of a corpus as citations are looked up in them: each is made ready once for one look-up.
+//! The documents of a corpus, each prepared once per look-up.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -8,14 +8,11 @@ use super::Library;
 use super::page::Page;
 use crate::index::{FileEntry, Index};
 use crate::pack::PackFolder;
-use crate::readable::{Readable, Within};
-use crate::{CorpusError, Unit, query};
+use crate::readable::Readable;
+use crate::{CorpusError, Unit};
 
 /// Most bytes of documents that are kept ready; then all are let go.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
-/// Passages that are looked at to find other documents.
-const HITS: usize = 12;
-
 /// The documents of an index.
 pub(super) struct Indexed<'a> {
     index: &'a Index,
@@ -69,19 +66,6 @@ impl Library for Indexed<'_> {
         self.kept.borrow_mut().paths = Some(Rc::clone(&paths));
         Ok(paths)
     }
-
-    fn likely(&self, words: &str) -> Result<Vec<(String, u32)>, CorpusError> {
-        let Some(query) = query::free_text(words) else { return Ok(Vec::new()) };
-        let within = Within::new(None, self.readable.clone());
-        let hits = self.index.search(&query, &within, HITS, self.packs)?;
-        let mut found: Vec<(String, u32)> = Vec::new();
-        for hit in hits {
-            if found.iter().all(|(path, _)| *path != hit.path) {
-                found.push((hit.path, u32::try_from(hit.start_line).unwrap_or(u32::MAX)));
-            }
-        }
-        Ok(found)
-    }
 }
 
 /// Documents that are at hand.
@@ -106,9 +90,5 @@ impl Library for AtHand<'_> {
 
     fn paths(&self) -> Result<Rc<Vec<String>>, CorpusError> {
         Ok(Rc::new(self.documents.keys().cloned().collect()))
-    }
-
-    fn likely(&self, _: &str) -> Result<Vec<(String, u32)>, CorpusError> {
-        Ok(self.documents.keys().take(HITS).map(|path| (path.clone(), 1)).collect())
     }
 }

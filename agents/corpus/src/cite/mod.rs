@@ -1,59 +1,49 @@
-//! Looking citations up: whether the words that somebody cites stand where they are said to stand, by rule.
+//! Citations: whether the cited lines exist, contain the quote, and state the same values as the statement.
 //!
-//! A quote has to stand there as it is, whatever its markup, case, white space and punctuation; a number that differs is
-//! another quote. What is said without a quote has to have its numbers and names there, and enough of its telling words.
+//! Rules check typed facts only: paths, lines, quotes, and values. The prose of a statement proves nothing.
 
 #[cfg(test)]
 mod any_tests;
-mod beside;
-mod by_page;
 mod flat;
-mod language;
 mod library;
 mod page;
-mod reworded;
-mod same;
-mod sources;
-mod statement;
+mod quotation;
 #[cfg(test)]
 mod tests;
-mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use muster_shared::flow::{PlaceFound, Standing};
+use muster_shared::facts::{CitedText, contradictions};
+use muster_shared::flow::{ContradictedValue, PlaceFound, Standing};
 use muster_shared::text::nearest_name;
 
-use self::beside::{Borne, not_borne_out};
 use self::flat::Quote;
 use self::library::{AtHand, Indexed};
-use self::page::{Page, plain, without_targets};
-use self::reworded::reworded;
-use self::statement::{CLEARLY, Match};
-use self::words::Telling;
+use self::page::{Lines, Page};
+pub use self::quotation::{last_quote, longest_quote};
 use crate::CorpusError;
 use crate::index::Index;
 use crate::pack::PackFolder;
 use crate::readable::Readable;
 
-/// Shortest quote that is looked for in other documents, in letters and digits.
-const TELLING_QUOTE: usize = 16;
-/// Shortest quote by which a line is corrected where the words stand more than once.
-const TELLING_LINE: usize = 8;
-/// Most questions to the index in one look-up.
-const MOST_SEARCHES: usize = 200;
+/// Shortest quote that moves a citation if the document contains it several times, in letters and digits.
+const DISTINCT_QUOTE: usize = 8;
+/// Longest statement whose values are compared, in bytes.
+const MAX_STATEMENT: usize = 4_000;
 
-/// A place that somebody cites, and what they say stands there.
+/// A place in a document that a statement cites.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CitedPlace {
-    /// The document.
+    /// Path of the document.
     pub path: String,
-    /// The line, from 1, or the page and the like where these are cited; 0 for what is none.
+    /// The first line, from 1; in paged documents the page, slide or cell. 0: not a line.
     pub line: u32,
-    /// The words there, as they are said to stand; may be empty.
+    /// The last line. A value below `line` means one line.
+    pub last: u32,
+    /// The quote of the lines; may be empty.
     pub quote: String,
-    /// What is said, for which the place is cited; looked for where there is no quote.
+    /// The statement that cites the place; may be empty.
     pub statement: String,
     /// Places with the same number are cited together for one statement.
     pub group: u32,
@@ -63,11 +53,9 @@ pub struct CitedPlace {
 trait Library {
     fn page(&self, path: &str) -> Result<Option<Rc<Page>>, CorpusError>;
     fn paths(&self) -> Result<Rc<Vec<String>>, CorpusError>;
-    /// Documents in which these words may stand, the likeliest first, each with a line.
-    fn likely(&self, words: &str) -> Result<Vec<(String, u32)>, CorpusError>;
 }
 
-/// Looks places up in the documents of an index, in their order. `shows`: with the lines where they stand.
+/// Looks places up in the documents of an index, in their order. `shows`: with the lines and their neighbors.
 pub(super) fn look_up_in(
     index: &Index,
     readable: &Readable,
@@ -78,10 +66,10 @@ pub(super) fn look_up_in(
     look_up(&Indexed::new(index, packs, readable), asked, shows)
 }
 
-/// Looks places up in documents that are at hand, by path.
+/// Looks places up in documents in memory, by path.
 ///
 /// # Errors
-/// None of now: what is at hand can be read.
+/// None at present: documents in memory are readable.
 pub fn look_up_among(
     documents: &BTreeMap<String, String>,
     asked: &[CitedPlace],
@@ -94,27 +82,130 @@ fn look_up(
     asked: &[CitedPlace],
     shows: bool,
 ) -> Result<Vec<PlaceFound>, CorpusError> {
+    let located = asked.iter().map(|place| locate(library, place)).collect::<Result<Vec<_>, _>>()?;
+    let mut compared: HashMap<(u32, &str), Vec<ContradictedValue>> = HashMap::new();
     let mut found = Vec::with_capacity(asked.len());
-    let mut searches = MOST_SEARCHES;
-    let by_line =
-        asked.iter().map(|place| by_page::in_lines(library, place)).collect::<Result<Vec<_>, _>>()?;
-    for (place, cited) in by_line.iter().zip(asked) {
-        let others =
-            by_line.iter().zip(asked).filter(|(_, other)| other.group == cited.group && *other != cited);
-        let others: Vec<&CitedPlace> = others.map(|(other, _)| other).collect();
-        found.push(match page_of(library, &place.path)? {
-            Ok((page, meant)) => {
-                let found =
-                    look_up_one(library, &page, meant.as_deref(), place, &others, shows, &mut searches)?;
-                by_page::told(library, &page, cited.line, found)?
+    for (place, one) in asked.iter().zip(&located) {
+        let cited = match one {
+            Located::Lines(cited) => cited,
+            Located::Missing(missing) => {
+                found.push(missing.clone());
+                continue;
             }
-            Err(nearest) => PlaceFound::NoFile { nearest },
+        };
+        let together = || {
+            let pairs = asked.iter().zip(&located).filter(|(other, _)| other.group == place.group);
+            pairs.filter_map(|(_, one)| if let Located::Lines(cited) = one { Some(cited) } else { None })
+        };
+        let page = &cited.page;
+        if cited.quote == QuoteFound::Nowhere && !is_quoted_together(place, asked, &located) {
+            found.push(PlaceFound::NoQuote { there: page.shown(cited.lines) });
+            continue;
+        }
+        let values = compared
+            .entry((place.group, place.statement.as_str()))
+            .or_insert_with(|| contradicted(&place.statement, &together().collect::<Vec<_>>()));
+        found.push(if values.is_empty() {
+            let number = page.number_of(cited.lines.first);
+            let line = (cited.is_moved && number != place.line).then_some(number);
+            let text = if shows { page.shown_with_neighbors(cited.lines) } else { String::new() };
+            PlaceFound::Stands(Standing { path: cited.path.clone(), line, text })
+        } else {
+            PlaceFound::Contradicted { values: values.clone(), there: page.shown(cited.lines) }
         });
     }
     Ok(found)
 }
 
-/// The document of a path, with its whole path where another one was written; else the nearest name.
+/// Whether another place of the same statement contains the same quote.
+fn is_quoted_together(place: &CitedPlace, asked: &[CitedPlace], located: &[Located]) -> bool {
+    let mut others = asked.iter().zip(located);
+    others.any(|(other, one)| {
+        other.group == place.group
+            && other.quote == place.quote
+            && matches!(one, Located::Lines(Cited { quote: QuoteFound::There, .. }))
+    })
+}
+
+/// Result of a look into one document.
+enum Located {
+    Lines(Cited),
+    /// The file or the line does not exist.
+    Missing(PlaceFound),
+}
+
+/// Lines that a place cites.
+struct Cited {
+    page: Rc<Page>,
+    /// The whole path, if another one was written.
+    path: Option<String>,
+    lines: Lines,
+    /// Whether the lines are those of the quote rather than the cited ones.
+    is_moved: bool,
+    quote: QuoteFound,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum QuoteFound {
+    /// The quote is empty, or too short to select one of several places.
+    Unknown,
+    There,
+    Nowhere,
+}
+
+fn locate(library: &impl Library, place: &CitedPlace) -> Result<Located, CorpusError> {
+    let (page, path) = match page_of(library, &place.path)? {
+        Ok(found) => found,
+        Err(nearest) => return Ok(Located::Missing(PlaceFound::NoFile { nearest })),
+    };
+    let cited = page.lines_of(place.line, place.last);
+    let quotes = quotes(&place.quote);
+    let mut spans = page.places(&quotes);
+    let at = |lines, is_moved, quote| {
+        Located::Lines(Cited { page: Rc::clone(&page), path: path.clone(), lines, is_moved, quote })
+    };
+    if let Some(lines) = cited.filter(|lines| spans.iter().any(|span| span.overlaps(*lines))) {
+        return Ok(at(lines, false, QuoteFound::There));
+    }
+    let near = cited.map_or(place.line, |lines| lines.first);
+    spans.sort_by_key(|span| (span.first.abs_diff(near), span.first));
+    let is_distinct = spans.len() == 1 || quotes.first().is_some_and(|quote| quote.len() >= DISTINCT_QUOTE);
+    Ok(match (spans.first(), cited) {
+        (Some(span), _) if is_distinct => at(*span, true, QuoteFound::There),
+        (None, Some(lines)) if !quotes.is_empty() => at(lines, false, QuoteFound::Nowhere),
+        (_, Some(lines)) => at(lines, false, QuoteFound::Unknown),
+        (_, None) => Located::Missing(PlaceFound::NoLine { lines: page.count() }),
+    })
+}
+
+/// Values of a statement that all lines that it cites together contradict. Neighboring lines can only clear a value.
+fn contradicted(statement: &str, together: &[&Cited]) -> Vec<ContradictedValue> {
+    if statement.is_empty() || statement.len() > MAX_STATEMENT {
+        return Vec::new();
+    }
+    // The header describes the other rows, which are compared.
+    let rows: Vec<&Cited> =
+        together.iter().copied().filter(|cited| !cited.page.is_header(cited.lines)).collect();
+    let together = if rows.is_empty() { together } else { rows.as_slice() };
+    let values = |text: &dyn Fn(&Cited) -> String| {
+        let texts: Vec<String> = together.iter().map(|cited| text(cited)).collect();
+        let cited = together.iter().zip(&texts);
+        let cited = cited.map(|(Cited { page, lines, .. }, text)| CitedText {
+            text,
+            header: page.header_of(lines.first),
+            path: &page.path,
+        });
+        contradictions(statement, &cited.collect::<Vec<_>>())
+    };
+    let mut found = values(&|cited: &Cited| cited.page.text(cited.lines));
+    if !found.is_empty() {
+        let around = values(&|cited: &Cited| cited.page.text_around(cited.lines));
+        found.retain(|value| around.iter().any(|other| other.stated == value.stated));
+    }
+    found.into_iter().map(|value| ContradictedValue { stated: value.stated, there: value.there }).collect()
+}
+
+/// The document of a path, with its whole path if another one was written; else the nearest name.
 type Found = Result<(Rc<Page>, Option<String>), String>;
 
 fn page_of(library: &impl Library, path: &str) -> Result<Found, CorpusError> {
@@ -127,109 +218,10 @@ fn page_of(library: &impl Library, path: &str) -> Result<Found, CorpusError> {
     })
 }
 
-fn look_up_one(
-    library: &impl Library,
-    page: &Page,
-    meant: Option<&str>,
-    place: &CitedPlace,
-    others: &[&CitedPlace],
-    shows: bool,
-    searches: &mut usize,
-) -> Result<PlaceFound, CorpusError> {
-    let quotes = quotes(page, &place.quote);
-    let looked = match quotes.first() {
-        Some(quote) => by_quote(page, place, &quotes, quote.len()),
-        None => by_statement(library, page, place, others, searches)?,
-    };
-    if let Some((first, last)) = looked.lines().filter(|_| !place.statement.is_empty()) {
-        let quote = if quotes.is_empty() { "" } else { place.quote.as_str() };
-        let is_whole = place.statement.trim().contains('\n');
-        let own = Borne { page, first, last, quote, is_whole };
-        let lacks = said_beside(library, own, place, others)?;
-        if !lacks.is_empty() {
-            return Ok(PlaceFound::Otherwise { there: page.shown(first, last), lacks });
-        }
-    }
-    let stands = |first: u32, last: u32, line: Option<u32>, quote: Option<String>| {
-        let text = if shows { page.shown(first, last) } else { String::new() };
-        PlaceFound::Stands(Standing { path: meant.map(str::to_owned), line, quote, text })
-    };
-    Ok(match looked {
-        Looked::Here(first, last) => stands(first, last, None, None),
-        Looked::At(line, last) => stands(line, last, Some(line), None),
-        Looked::Reworded(first, last) => {
-            let line = (first != place.line).then_some(first);
-            stands(first, last, line, Some(page.shown(first, last)))
-        }
-        Looked::Not => {
-            let elsewhere = elsewhere(library, &page.path, place, &quotes, searches)?;
-            let is_line = (1..=page.len()).contains(&place.line);
-            match elsewhere {
-                Some((path, line)) => PlaceFound::Elsewhere { path, line },
-                None if is_line => {
-                    PlaceFound::Otherwise { there: page.shown(place.line, place.line + 1), lacks: Vec::new() }
-                }
-                None => PlaceFound::NoLine { lines: page.len() },
-            }
-        }
-    })
-}
-
-/// What a look into one document gave.
-enum Looked {
-    /// It stands there, on these lines.
-    Here(u32, u32),
-    /// It stands on these lines instead.
-    At(u32, u32),
-    /// Nearly the words stand there, on these lines.
-    Reworded(u32, u32),
-    Not,
-}
-
-impl Looked {
-    /// Where it stands, if it does.
-    const fn lines(&self) -> Option<(u32, u32)> {
-        match self {
-            Self::Here(first, last) | Self::At(first, last) | Self::Reworded(first, last) => {
-                Some((*first, *last))
-            }
-            Self::Not => None,
-        }
-    }
-}
-
-/// What is said of a place that stands, and is borne out neither by it nor by those that are cited with it.
-fn said_beside(
-    library: &impl Library,
-    own: Borne<'_>,
-    place: &CitedPlace,
-    others: &[&CitedPlace],
-) -> Result<Vec<String>, CorpusError> {
-    let mut pages: Vec<(Rc<Page>, &CitedPlace)> = Vec::new();
-    for other in others {
-        if let Some(page) = library.page(&other.path)? {
-            pages.push((page, *other));
-        }
-    }
-    let is_whole = own.is_whole;
-    let mut places = vec![own];
-    for (page, other) in &pages {
-        let spans = page.places(&quotes(page, &other.quote));
-        let near = spans.into_iter().min_by_key(|span| span.first.abs_diff(other.line));
-        let (first, last) = near.map_or((other.line, other.line), |span| (span.first, span.last));
-        // Words that do not stand there bear nothing out.
-        let quote = if near.is_some() { other.quote.as_str() } else { "" };
-        if (1..=page.len()).contains(&first) {
-            places.push(Borne { page, first, last, quote, is_whole });
-        }
-    }
-    Ok(not_borne_out(&place.statement, &places))
-}
-
-/// The quote in each form in which it may stand.
-fn quotes(page: &Page, quote: &str) -> Vec<Quote> {
+/// The quote in each form in which a document may contain it.
+fn quotes(quote: &str) -> Vec<Quote> {
     let unnumbered = without_line_numbers(quote);
-    let texts = [quote.to_owned(), unnumbered.clone(), plain(&page.path, &without_targets(&unnumbered))];
+    let texts = [quote.to_owned(), unnumbered.clone(), page::without_markup(&unnumbered)];
     let whole = texts.iter().filter_map(|text| Quote::whole(text));
     let parts = texts.iter().filter_map(|text| Quote::shortened(text));
     let mut forms: Vec<Quote> = Vec::new();
@@ -241,7 +233,7 @@ fn quotes(page: &Page, quote: &str) -> Vec<Quote> {
     forms
 }
 
-/// Tools show lines with their numbers, and some are quoted with them.
+/// Tools show lines with their numbers, and some quotes contain them.
 fn without_line_numbers(quote: &str) -> String {
     let line = |line: &str| {
         let text = line.trim_start();
@@ -254,133 +246,14 @@ fn without_line_numbers(quote: &str) -> String {
     quote.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn by_quote(page: &Page, place: &CitedPlace, quotes: &[Quote], length: usize) -> Looked {
-    let mut places = page.places(quotes);
-    if let Some(here) = places.iter().find(|span| (span.first..=span.last).contains(&place.line)) {
-        return Looked::Here(here.first, here.last);
-    }
-    places.sort_by_key(|span| (span.first.abs_diff(place.line), span.first));
-    match places.as_slice() {
-        [only] => return Looked::At(only.first, only.last),
-        [nearest, ..] if length >= TELLING_LINE => return Looked::At(nearest.first, nearest.last),
-        [] | [_, ..] => {}
-    }
-    if !(1..=page.len()).contains(&place.line) {
-        return Looked::Not;
-    }
-    match reworded(page, place.line, &place.quote) {
-        Some((first, last)) => Looked::Reworded(first, last),
-        None => Looked::Not,
-    }
-}
-
-fn by_statement(
-    library: &impl Library,
-    page: &Page,
-    place: &CitedPlace,
-    others: &[&CitedPlace],
-    searches: &mut usize,
-) -> Result<Looked, CorpusError> {
-    let telling = Telling::of(&place.statement);
-    let is_line = (1..=page.len()).contains(&place.line);
-    if telling.is_empty() {
-        let (first, last) = page.around(place.line);
-        return Ok(if is_line { Looked::Here(first, last) } else { Looked::Not });
-    }
-    let matched = Match::new(page, &telling);
-    let best = matched.best(place.line);
-    if is_line {
-        let mut fit = matched.at(place.line);
-        for other in others {
-            if fit.missing.is_empty() {
-                break;
-            }
-            if let Some(there) = library.page(&other.path)? {
-                let missing = Match::new(&there, &telling).at(other.line).missing;
-                fit.missing.retain(|number| missing.contains(number));
-            }
-        }
-        let is_poor = others.is_empty() && matched.is_poor(&fit);
-        let better = is_poor
-            && (best.is_some_and(|(at, share)| at.abs_diff(place.line) > 10 && share >= CLEARLY)
-                || best.is_none() && stands_elsewhere(library, &page.path, &place.statement, searches)?);
-        let foreign = || page.language().zip(language::of(words::chunks(&place.statement)));
-        let has_words = fit.has_words(!others.is_empty())
-            || fit.has_names && foreign().is_some_and(|(one, other)| one != other);
-        if fit.missing.is_empty() && has_words && !better {
-            let (first, last) = page.around(place.line);
-            let is_beside = |(at, share): &(u32, f64)| {
-                let own = matched.of_sentence(place.line);
-                !(first..=last).contains(at) && *share >= CLEARLY && own * 2.0 < *share
-            };
-            // Near what is meant is not there: whoever looks is to find it.
-            return Ok(match best.filter(|best| others.is_empty() && is_beside(best)) {
-                Some((at, _)) => Looked::At(page.around(at).0, page.around(at).1),
-                None => Looked::Here(first, last),
-            });
-        }
-    }
-    Ok(best.map_or(Looked::Not, |(at, _)| Looked::At(page.around(at).0, page.around(at).1)))
-}
-
-/// Whether a statement stands clearly in another document.
-fn stands_elsewhere(
-    library: &impl Library,
-    but: &str,
-    statement: &str,
-    searches: &mut usize,
-) -> Result<bool, CorpusError> {
-    if *searches == 0 {
-        return Ok(false);
-    }
-    *searches -= 1;
-    let telling = Telling::of(statement);
-    for (path, line) in library.likely(statement)?.into_iter().filter(|(path, _)| path != but) {
-        let Some(page) = library.page(&path)? else { continue };
-        if Match::new(&page, &telling).best(line).is_some_and(|(_, share)| share >= CLEARLY) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Another document in which the words stand.
-fn elsewhere(
-    library: &impl Library,
-    but: &str,
-    place: &CitedPlace,
-    quotes: &[Quote],
-    searches: &mut usize,
-) -> Result<Option<(String, u32)>, CorpusError> {
-    let is_telling = quotes.first().is_none_or(|quote| quote.len() >= TELLING_QUOTE);
-    if *searches == 0 || !is_telling {
-        return Ok(None);
-    }
-    *searches -= 1;
-    let words = if quotes.is_empty() { &place.statement } else { &place.quote };
-    for (path, line) in library.likely(words)?.into_iter().filter(|(path, _)| path != but) {
-        let Some(page) = library.page(&path)? else { continue };
-        let at = if quotes.is_empty() {
-            let telling = Telling::of(&place.statement);
-            Match::new(&page, &telling).best(line).map(|(at, _)| page.around(at).0)
-        } else {
-            page.places(quotes).first().map(|span| span.first)
-        };
-        if let Some(at) = at {
-            return Ok(Some((path, at)));
-        }
-    }
-    Ok(None)
-}
-
 enum Resolved {
-    /// There is one that is certainly meant.
+    /// The only document that the path can mean.
     As(String),
-    /// There is none; the nearest name, which may be empty.
+    /// None; the nearest name, which may be empty.
     Near(String),
 }
 
-/// The document that a path means that is none: in other case, or with less or more of its folders.
+/// The document of a path in other case, or with fewer or more of its directories.
 fn resolved(library: &impl Library, path: &str) -> Result<Resolved, CorpusError> {
     let paths = library.paths()?;
     let wanted = path.trim_start_matches("./").trim_start_matches('/').to_lowercase();

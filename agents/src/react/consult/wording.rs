@@ -1,12 +1,13 @@
 //! What the model is asked apart from the conversation, in words. Pure.
 
-use muster_shared::flow::{Action, Check};
+use muster_shared::flow::{Action, Check, DoubtKind};
 use muster_shared::text::beginning;
 use serde_json::{Value, json};
 
 use super::super::decide::{ChosenAction, StepContext};
-use super::super::grounds::{grounds, plainly};
+use super::super::grounds::{grounds, numbered, plainly};
 use super::super::history::History;
+use super::super::lookup::cited_statements;
 use super::super::verify::Verify;
 use super::{ConsultQuestion, ConsultRequest, SHOWN};
 use crate::prompts::fence;
@@ -36,7 +37,13 @@ pub fn ask(
 ) -> ConsultRequest {
     let Wording { purpose, role, text, schema } = match question {
         ConsultQuestion::Reasoning => about_reasoning(history, chosen, case),
-        ConsultQuestion::Verify(asked) => about_result(asked, history, chosen, case),
+        ConsultQuestion::Verify(Verify::Cited) => about_statements(history, chosen, case),
+        ConsultQuestion::Verify(Verify::Whole) => {
+            about_result("aside verify", &Check::ALL, history, chosen, case)
+        }
+        ConsultQuestion::Verify(Verify::One(check)) => {
+            about_result(purpose_of(check), &[check], history, chosen, case)
+        }
         ConsultQuestion::Declined => about_refusal(chosen, case),
         ConsultQuestion::Act => about_action(chosen, case),
     };
@@ -67,16 +74,52 @@ fn about_reasoning(history: &History, chosen: Option<&ChosenAction>, case: &Step
     }
 }
 
+/// The sheet of cited statements. The role names what readers miss: opposites, and claims that go further than the lines.
+fn about_statements(history: &History, chosen: Option<&ChosenAction>, case: &StepContext<'_>) -> Wording {
+    let statements = chosen.map(|chosen| cited_statements(history, chosen, case)).unwrap_or_default();
+    let kinds: Vec<&str> = DoubtKind::ALL.iter().map(|kind| kind.as_str()).collect();
+    Wording {
+        purpose: "aside verify citations",
+        role: "You compare statements with the lines of the documents that they cite. You did not write them. Judge every statement \
+               on its own, by its lines only. Read negations (not, never, only, unless, without), directions (before or \
+               after, more or less, allowed or forbidden, on or off by default), who does what to whom, names, numbers, dates and \
+               units word by word. `contradicted`: the lines state the opposite, or another name, value or role. `overstated`: the \
+               lines state less, for instance some, may, should, by default or in one case, where the statement says all, always, \
+               must, never, proven, or adds a cause or a guarantee. `unsupported`: the lines do not state it, and it does not follow \
+               from them. No doubt: a paraphrase, a translation, a part of the lines, a value rounded, or computed from the lines."
+            .to_owned(),
+        text: format!(
+            "{}\n\nList the statements that you doubt by number, each once; an empty list if there are none.",
+            fence(&case.offer.nonce, "statements", &numbered(&statements).join("\n"))
+        ),
+        schema: json!({
+            "type": "object",
+            "properties": {"doubts": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "item": {"type": "integer", "minimum": 1, "maximum": statements.len().max(1)},
+                        "kind": {"type": "string", "enum": kinds},
+                        "reason": {"type": "string", "description": "at most 20 words, in the language of the statement"}
+                    },
+                    "required": ["item", "kind", "reason"],
+                    "additionalProperties": false
+                }
+            }},
+            "required": ["doubts"],
+            "additionalProperties": false
+        }),
+    }
+}
+
 fn about_result(
-    asked: Verify,
+    purpose: &'static str,
+    which: &[Check],
     history: &History,
     chosen: Option<&ChosenAction>,
     case: &StepContext<'_>,
 ) -> Wording {
-    let (purpose, which) = match asked {
-        Verify::Whole => ("aside verify", Check::ALL.to_vec()),
-        Verify::One(check) => (purpose_of(check), vec![check]),
-    };
     let links: Vec<String> = which.iter().map(|check| format!("- {}", meaning(*check))).collect();
     let names: Vec<&str> = which.iter().map(|check| check.as_str()).collect();
     let result = chosen.map(|chosen| chosen.action.arguments.to_string()).unwrap_or_default();

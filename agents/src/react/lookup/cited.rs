@@ -65,7 +65,7 @@ pub(super) fn cites(product: &Product) -> Vec<Cite> {
 }
 
 fn place(Citation { path, line, quote }: &Citation, statement: String, group: u32) -> CitedPlace {
-    CitedPlace { path: path.clone(), line: *line, quote: quote.clone(), statement, group }
+    CitedPlace { path: path.clone(), line: *line, last: 0, quote: quote.clone(), statement, group }
 }
 
 fn next_group(all: &[Cite]) -> u32 {

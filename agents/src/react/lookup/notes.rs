@@ -1,15 +1,16 @@
-//! What was found of places that were looked up, as it stands in the notes of a step. Pure.
+//! Results of look-ups as notes of a step. Pure.
 
 use muster_corpus::CitedPlace;
 use muster_shared::flow::looked_up::digest;
 use muster_shared::flow::{LookedUp, Note, PlaceFound, Step};
 use muster_shared::text::first_line;
 
-/// Most text of cited lines that one note holds, in bytes.
-const MOST_TEXT: usize = 48 * 1024;
-/// By what a place is told from others on the same line.
+/// Most text of cited lines in one note, in bytes.
+const MOST_TEXT: usize = 64 * 1024;
+
+/// Distinguishes places with the same first line.
 fn words(place: &CitedPlace) -> u32 {
-    digest(&[&place.quote, &place.statement])
+    digest(&[&place.quote, &place.statement, &place.last.to_string()])
 }
 
 /// What the note of a step says of a place.
@@ -62,8 +63,8 @@ fn within_room(mut places: Vec<LookedUp>) -> Vec<LookedUp> {
     for place in &mut places {
         let text = match &mut place.found {
             PlaceFound::Stands(standing) => &mut standing.text,
-            PlaceFound::Otherwise { there, .. } => there,
-            _ => continue,
+            PlaceFound::NoQuote { there } | PlaceFound::Contradicted { there, .. } => there,
+            PlaceFound::NoFile { .. } | PlaceFound::NoLine { .. } => continue,
         };
         if text.len() > room {
             text.clear();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use muster_corpus::CitedPlace;
+use muster_corpus::{CitedPlace, last_quote, longest_quote};
 
 /// Files that are known by a name without an ending.
 const WITHOUT_ENDING: [&str; 9] =
@@ -12,8 +12,6 @@ const OF_PARTS: [&str; 6] = ["xlsx", "xlsm", "xlsb", "xls", "ods", "epub"];
 /// Endings of names of hosts, which are followed by a port.
 const OF_HOSTS: [&str; 12] =
     ["com", "org", "net", "io", "dev", "local", "internal", "localhost", "de", "eu", "uk", "lan"];
-/// Fewest words in quotation marks that count as a quote.
-const QUOTED_WORDS: usize = 4;
 
 /// A place that a text cites.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,8 +20,6 @@ pub(super) struct TextPlace {
     pub(super) at: Range<usize>,
     /// What is cited, and for what.
     pub(super) place: CitedPlace,
-    /// The last line, where several are cited as `path:3-5`.
-    pub(super) to: Option<u32>,
 }
 
 /// The places that a text cites, in order: `path.ext:12`. Addresses and times are none.
@@ -32,9 +28,9 @@ pub(super) fn places(text: &str) -> Vec<TextPlace> {
     let mut found: Vec<TextPlace> = Vec::new();
     for at in words(text) {
         let Some(Named { path, line, to, length }) = named(&text[at.clone()]) else { continue };
-        let place =
-            CitedPlace { path: text[at.start..at.start + path].to_owned(), line, ..CitedPlace::default() };
-        found.push(TextPlace { at: at.start..at.start + length, place, to });
+        let (path, last) = (text[at.start..at.start + path].to_owned(), to.unwrap_or(0));
+        let place = CitedPlace { path, line, last, ..CitedPlace::default() };
+        found.push(TextPlace { at: at.start..at.start + length, place });
     }
     let spots: Vec<Range<usize>> = found.iter().map(|place| place.at.clone()).collect();
     let mut group = 0;
@@ -55,7 +51,7 @@ pub(super) fn places(text: &str) -> Vec<TextPlace> {
         let quote = match own_quote {
             Some(quote) => quote,
             None if together => found[index - 1].place.quote.clone(),
-            None => quoted(&statement),
+            None => longest_quote(&statement).unwrap_or_default().to_owned(),
         };
         let place = &mut found[index].place;
         (place.statement, place.quote, place.group) = (statement, quote, group);
@@ -252,28 +248,7 @@ fn quote_before(text: &str, spots: &[Range<usize>], index: usize) -> Option<Stri
     let (from, _) = block(text, spots[index].start);
     let begin = index.checked_sub(1).map_or(from, |before| spots[before].end.max(from));
     let words = text[begin..spots[index].start].trim_end_matches([' ', '(', '[', '`', '\n', ',', ':']);
-    let (open, close) = PAIRS.into_iter().find(|(_, close)| words.ends_with(*close))?;
-    let inside = words.strip_suffix(close)?;
-    let start = if open == close { inside.find(open)? } else { inside.rfind(open)? };
-    Some(inside[start + open.len_utf8()..].to_owned()).filter(|quote| is_long(quote))
-}
-
-/// Marks that stand around a quote.
-const PAIRS: [(char, char); 4] = [('“', '”'), ('"', '"'), ('„', '“'), ('«', '»')];
-
-/// Whether words in quotation marks are a quote rather than a term.
-fn is_long(quote: &str) -> bool {
-    quote.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).count() >= QUOTED_WORDS
-}
-
-/// What a statement quotes word for word.
-fn quoted(statement: &str) -> String {
-    let quotes = PAIRS.into_iter().filter_map(|(open, close)| {
-        let to = statement.rfind(close)?;
-        let from = statement[..to].rfind(open)?;
-        Some(&statement[from + open.len_utf8()..to])
-    });
-    quotes.into_iter().find(|quote| is_long(quote)).unwrap_or_default().to_owned()
+    last_quote(words).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -309,7 +284,7 @@ mod tests {
             ("c.md", 4),
         ];
         assert_eq!(cited(all), named(&expected));
-        assert_eq!(places("see a.md:3-5.")[0].to, Some(5));
+        assert_eq!(places("see a.md:3-5.")[0].place.last, 5);
         let within =
             "By in/sales.xlsx/Budget_2026:7, book.epub/3:14, bundle.zip/report.pdf:2; not Budget:7 or 4/5:6.";
         let expected = [("in/sales.xlsx/Budget_2026", 7), ("book.epub/3", 14), ("bundle.zip/report.pdf", 2)];

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use muster_corpus::CitedPlace;
-use muster_shared::flow::{Finding, LeafRef, ObservationStatus, Step, TaskOffered, TaskResult, Work};
+use muster_shared::flow::{LeafRef, ObservationStatus, Step, TaskOffered, TaskResult, Work};
 use muster_shared::text::numerals;
 
 use super::super::history::History;
@@ -100,27 +100,16 @@ impl<'a> Evidence<'a> {
         self.results.iter().any(cites)
     }
 
-    /// Whether a result whose citations were looked up cites this very place for what is said: word for word, or with the
-    /// same numbers and most of the words.
-    pub(super) fn is_said_by_results(&self, place: &CitedPlace) -> bool {
-        let said = bare(&place.statement);
-        let (words, numbers) = (telling(&place.statement), digits(&place.statement));
-        let findings = self.results.iter().flat_map(|result| &result.findings);
-        let cites = |finding: &&Finding| {
-            let mut citations = finding.citations.iter();
-            finding.looked_up && citations.any(|at| at.path == place.path && at.line == place.line)
-        };
-        findings.into_iter().filter(cites).any(|finding| {
-            let quotes = finding.citations.iter().map(|at| at.quote.as_str());
-            let told = quotes.chain([finding.text.as_str()]).collect::<Vec<_>>().join(" ");
-            let (known, given) = (telling(&told), digits(&told));
-            let shared = words.intersection(&known).count();
-            let alike = shared > 0 && shared * 2 >= words.len() && numbers.is_subset(&given);
-            said.contains(&bare(&finding.text)) || alike
-        })
+    /// Whether the goal, or a result of a tool other than the search in documents, contains these words.
+    pub(super) fn is_given(&self, quote: &str) -> bool {
+        let acts = self.history.steps().iter().flat_map(Step::acts);
+        let acts = acts.filter(|(action, _)| !action.name.starts_with("corpus"));
+        let mut given = acts.filter_map(|(_, seen)| seen.map(|seen| seen.content.as_str()));
+        let words = bare(quote);
+        bare(&self.offer.goal).contains(&words) || given.any(|text| bare(text).contains(&words))
     }
 
-    /// Numbers that need not stand at a place that is cited: tools gave them, or results that cite the same place.
+    /// Numbers that the lines of a place need not contain: the goal or a tool gave them, or results that cite the place.
     pub(super) fn numbers_beside(&self, path: &str, line: u32) -> HashSet<String> {
         let cites = |result: &&&TaskResult| {
             let mut citations = result.findings.iter().flat_map(|finding| &finding.citations);
@@ -132,13 +121,12 @@ impl<'a> Evidence<'a> {
             let findings = result.findings.iter().map(|finding| finding.text.as_str());
             findings.chain([result.conclusion.as_str(), result.body.as_str()])
         });
-        said.flat_map(numerals).map(|number| number.digits).chain(self.given.iter().cloned()).collect()
+        let said = said.flat_map(digits).chain(self.given.iter().cloned());
+        said.chain(self.numbers_asked()).collect()
     }
-}
 
-impl Evidence<'_> {
-    /// The numbers of what was asked: whoever answers repeats them.
-    pub(super) fn numbers_asked(&self) -> HashSet<String> {
+    /// The numbers of the goal and the task: answers repeat them.
+    fn numbers_asked(&self) -> HashSet<String> {
         let task = match &self.offer.work {
             Work::Execute { task, .. } => [task.goal.as_str(), task.name.as_str()],
             _ => [""; 2],
@@ -152,16 +140,11 @@ fn given_by_tools(history: &History) -> HashSet<String> {
     let acts = history.steps().iter().flat_map(Step::acts);
     let given = acts.filter(|(action, _)| !is_of_files(&action.name)).filter_map(|(_, seen)| seen);
     let given = given.filter(|seen| seen.status == ObservationStatus::Success);
-    given.flat_map(|seen| numerals(&seen.content)).map(|number| number.digits).collect()
+    given.flat_map(|seen| digits(&seen.content)).collect()
 }
 
-/// The words of a text that tell something.
-fn telling(text: &str) -> HashSet<String> {
-    let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| word.chars().count() > 2);
-    words.map(str::to_lowercase).collect()
-}
-
-fn digits(text: &str) -> HashSet<String> {
+/// The digits of each number of a text.
+pub(super) fn digits(text: &str) -> HashSet<String> {
     numerals(text).into_iter().map(|number| number.digits).collect()
 }
 

@@ -1,15 +1,14 @@
 mod any;
-mod planted;
 
 use muster_shared::flow::{
-    Action, Citation, CorpusRef, Ending, Finding, ObservationStatus, Product, RolePermissions, Step,
-    TaskResult, Thought,
+    Action, Citation, ContradictedValue, CorpusRef, Ending, Finding, ObservationStatus, Product,
+    RolePermissions, TaskResult, Thought,
 };
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::react::decide::{NextStep, taken_as_it_is};
+use crate::react::decide::{ChosenAction, NextStep, StepContext, taken_as_it_is};
 use crate::react::limits::StepLimits;
 use crate::react::verify::verified;
 use crate::roles::rules_for;
@@ -63,7 +62,7 @@ fn result_of(next: NextStep) -> (TaskResult, Submission) {
 }
 
 #[test]
-fn what_stands_near_is_corrected_and_what_does_not_is_sent_back_and_then_left_out() {
+fn quotes_move_citations_and_proven_faults_are_sent_back_and_then_left_out() {
     let moved = |line: u32| match line {
         3 => PlaceFound::Stands(Standing { line: Some(12), ..Standing::default() }),
         99 => PlaceFound::NoLine { lines: 20 },
@@ -71,56 +70,56 @@ fn what_stands_near_is_corrected_and_what_does_not_is_sent_back_and_then_left_ou
     };
     let next = follows(&cited(3, "it is 20"), StepLimits::USUAL, moved);
     let NextStep::Refuse { observation, chosen } = next else { panic!("a false place is taken: {next:?}") };
-    assert!(observation.content.contains("a.md has 20 lines"), "{}", observation.content);
+    for told in ["a.md has 20 lines", "contains their quote: a.md:3 to a.md:12"] {
+        assert!(observation.content.contains(told), "{}", observation.content);
+    }
     assert!(is_looked_up(&chosen.notes));
     let unrevised = StepLimits { max_revisions: 0, ..StepLimits::USUAL };
     let (result, submission) = result_of(follows(&cited(3, "it is 20"), unrevised, moved));
-    assert_eq!(result.conclusion, "So it is (a.md:12).");
-    assert_eq!(result.body, "It is 20 [a.md:12-13].", "another place of the statement stands");
+    assert_eq!(result.conclusion, "So it is (a.md:12 (3 → 12)).");
+    assert_eq!(result.body, "It is 20 [a.md:12-13 (3 → 12)].", "another place of the statement stands");
     assert_eq!(result.findings[0].citations[0].line, 12);
     assert!(result.findings[0].looked_up && result.findings[0].verified);
-    assert_eq!(submission.ending, Ending::DonePartial);
-    assert!(submission.reason.contains("a.md:99"), "{}", submission.reason);
-    let (result, _) =
-        result_of(follows(&cited(3, "no"), unrevised, |_| PlaceFound::NoFile { nearest: "b.md".into() }));
-    assert_eq!(result.conclusion, "So it is *(not borne out)*.");
-    assert_eq!(result.body.matches("not borne out").count(), 2, "{}", result.body);
-    let Finding { text, citations, verified, looked_up, .. } = &result.findings[0];
-    assert!(citations.is_empty() && !verified && !looked_up && text.contains("not borne out"), "{text}");
+    assert_eq!((submission.ending, submission.reason.as_str()), (Ending::Done, ""));
+    assert!(result.unanswered.is_empty());
+    let nowhere = |_| PlaceFound::NoFile { nearest: "b.md".into() };
+    let (result, _) = result_of(follows(&cited(3, "no"), unrevised, nowhere));
+    assert_eq!((result.conclusion.as_str(), result.body.as_str()), ("So it is.", "It is 20."));
+    assert!(result.findings.is_empty());
+    assert_eq!(result.unanswered, ["It is 20.", "So it is"]);
 }
 
-/// A report with a number that comes from no result is sent back once, and says so in the end.
+/// Everything else of a text stays as it is.
 #[test]
-fn numbers_from_nowhere_are_asked_about_once() {
-    let work = crate::testing::writing(&[]);
-    let offer = crate::testing::offer(muster_shared::ids::TaskId::Write, Role::Writer, work);
-    let arguments = json!({"title": "t", "body": "It took 4711 s.", "unanswered": []});
-    let limits = StepLimits { max_revisions: 2, max_steps: 5, ..StepLimits::USUAL };
-    in_case(&offer, limits, |case| {
-        let submission = || case.rules.submission(&offer, &arguments).unwrap();
-        let next = verified(&History::default(), submitting(arguments.clone()), submission(), case);
-        let NextStep::Refuse { chosen, observation } = next else { panic!("taken: {next:?}") };
-        assert!(observation.content.contains("4711 s"), "{}", observation.content);
-        let mut history = History::default();
-        let refused = step(1, Action::SUBMIT, arguments.clone(), ObservationStatus::Refused);
-        history.push(Step { notes: chosen.notes, ..refused }, false);
-        let next = verified(&history, submitting(arguments.clone()), submission(), case);
-        let NextStep::Submit { submission, .. } = next else { panic!("asked again: {next:?}") };
-        let Some(Product::Report(report)) = submission.product else { panic!("no report") };
-        assert_eq!(submission.ending, Ending::Done);
-        assert!(
-            report.body.contains("> Not from the results of this run: “It took 4711 s.”"),
-            "{}",
-            report.body
-        );
-    });
+fn statements_with_a_proven_fault_are_left_out_of_a_text() {
+    for (text, expected) in [
+        ("It is so. It is 20 [a.md:99]. It ends (b.md:1).", "It is so.  It ends (b.md:1)."),
+        ("- One [b.md:1]\n- Two\n  of them (a.md:99; a.md:98).\n- Three\n", "- One [b.md:1]\n\n- Three\n"),
+        ("It is 20 [b.md:1; a.md:99].", "It is 20 [b.md:1]."),
+        ("It is 20 (`a.md:99`, `b.md:1`).", "It is 20 (`b.md:1`)."),
+        ("It is 20 [b.md:1], and it is 30 [a.md:99].", "It is 20 [b.md:1], and it is 30."),
+        ("| steps | 50 | a.md:99 |\n", "| steps | 50 | |\n"),
+        ("It is 20 [a.md:99].", "It is 20."),
+    ] {
+        let result = TaskResult { body: text.into(), ..TaskResult::default() };
+        let verdict = |cite: Cite| {
+            let why = String::new();
+            let is_false = cite.place.path == "a.md";
+            (cite, if is_false { Verdict::False { why } } else { Verdict::Seen })
+        };
+        let judged =
+            Judged { cites: cites(&Product::Result(result.clone())).into_iter().map(verdict).collect() };
+        let left = left_out(Submission::done(Product::Result(result)), &judged);
+        let Some(Product::Result(left)) = left.product else { panic!("no result") };
+        assert_eq!(left.body, expected);
+    }
 }
 
 #[test]
 fn whoever_is_asked_about_a_result_sees_the_lines_that_it_cites() {
     let offer = with_documents();
     let stands =
-        PlaceFound::Stands(Standing { text: "The limit is **20** levels.".into(), ..Standing::default() });
+        PlaceFound::Stands(Standing { text: "3| The limit is **20** levels.".into(), ..Standing::default() });
     in_case(&offer, StepLimits::USUAL, |case| {
         let mut chosen = submitting(cited(3, "it is 20"));
         let submission = case.rules.submission(&offer, &chosen.action.arguments).unwrap();
@@ -129,7 +128,10 @@ fn whoever_is_asked_about_a_result_sees_the_lines_that_it_cites() {
         };
         chosen.notes.push(note_of(&asked, Ok(asked.iter().map(|_| stands.clone()).collect())));
         let told = crate::react::grounds::grounds(&History::default(), Some(&chosen), case);
-        assert!(told.contains("a.md:3| The limit is **20** levels."), "{told}");
+        assert!(
+            told.contains("Statement 1: It is 20.\nLines of 1: a.md\n3| The limit is **20** levels."),
+            "{told}"
+        );
     });
 }
 
@@ -181,7 +183,10 @@ fn plain_text_is_looked_up_too() {
             panic!("not concluded");
         };
         let Some(Product::Result(result)) = submission.product else { panic!("no result") };
-        assert_eq!(result.conclusion, "It is 20 *(not borne out)*.");
+        assert_eq!(
+            (result.conclusion.as_str(), result.unanswered.as_slice()),
+            ("It is 20.", &["It is 20".to_owned()][..])
+        );
         assert!(is_looked_up(&notes));
     });
 }
@@ -190,10 +195,11 @@ fn plain_text_is_looked_up_too() {
 #[test]
 fn what_a_model_saw_in_a_picture_is_borne_out_by_what_it_said() {
     let offer = with_documents();
-    let otherwise = || PlaceFound::Otherwise { there: "[picture: PNG, 2 x 1]".into(), lacks: Vec::new() };
+    let otherwise = || PlaceFound::NoQuote { there: "[picture: PNG, 2 x 1]".into() };
     let place = |path: &str, quote: &str, statement: &str| CitedPlace {
         path: path.into(),
         line: 1,
+        last: 0,
         quote: quote.into(),
         statement: statement.into(),
         group: 1,
@@ -216,7 +222,28 @@ fn what_a_model_saw_in_a_picture_is_borne_out_by_what_it_said() {
         let evidence = Evidence::of(history, &offer);
         let cite = Cite { place: place.clone(), text: None, spot: Spot::Finding(0, 0) };
         let found = LookedUp { path: place.path.clone(), line: 1, words: 0, found: otherwise() };
-        let word = judge(&cite, Some(&found), true, &evidence);
-        assert_eq!(word == Word::Seen, stands, "{place:?}: {word:?}");
+        let verdict = judge(&cite, Some(&found), true, &evidence);
+        assert_eq!(verdict == Verdict::Seen, stands, "{place:?}: {verdict:?}");
+    }
+}
+
+/// A value of the goal or of a tool may differ from the cited lines.
+#[test]
+fn values_that_the_goal_or_a_tool_gave_are_no_fault() {
+    let mut offer = with_documents();
+    offer.goal = "Is it 85 %?".into();
+    let mut computed = step(1, "calculator", json!({"expression": "7*6"}), ObservationStatus::Success);
+    computed.observation.as_mut().unwrap().content = "42".into();
+    let mut history = History::default();
+    history.push(computed, false);
+    for (stated, stands) in [("85 %", true), ("42", true), ("43", false), ("thirty days", false)] {
+        let place =
+            CitedPlace { path: "a.md".into(), line: 1, statement: "s".into(), ..CitedPlace::default() };
+        let value = ContradictedValue { stated: stated.into(), there: "20".into() };
+        let found = PlaceFound::Contradicted { values: vec![value], there: "It is 20.".into() };
+        let looked = LookedUp { path: "a.md".into(), line: 1, words: 0, found };
+        let cite = Cite { place, text: None, spot: Spot::Finding(0, 0) };
+        let verdict = judge(&cite, Some(&looked), true, &Evidence::of(&history, &offer));
+        assert_eq!(matches!(verdict, Verdict::Stands(_)), stands, "{stated}: {verdict:?}");
     }
 }

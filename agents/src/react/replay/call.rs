@@ -16,12 +16,8 @@ pub(super) fn limits_of(call: &ModelCall) -> StepLimits {
         max_asks: kept("max_asks").unwrap_or(usual.max_asks),
         stale_after: kept("stale_after").unwrap_or(usual.stale_after),
         max_spins: kept("max_spins").unwrap_or(usual.max_spins),
-        verification: match call.parameters["verification"].as_str() {
-            Some("critical") => Verification::Critical,
-            Some("brief") => Verification::Brief,
-            Some("full") => Verification::Full,
-            _ => Verification::Off,
-        },
+        verification: serde_json::from_value(call.parameters["verification"].clone())
+            .unwrap_or(Verification::Off),
         max_revisions: kept("max_revisions").unwrap_or(usual.max_revisions),
         calls_a_step: kept("calls_a_step").unwrap_or(usual.calls_a_step),
         room: kept("room").unwrap_or(0),

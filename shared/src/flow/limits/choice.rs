@@ -78,7 +78,9 @@ pub enum ModelVerification {
     Own,
     /// None.
     Off,
-    /// Those of tasks that the plan calls critical.
+    /// The cited statements of the report, compared with their lines.
+    Cited,
+    /// Those of tasks that the plan calls critical, and the cited statements of the report.
     Critical,
     /// Those of every leaf, and the report.
     All,

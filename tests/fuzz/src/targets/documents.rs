@@ -123,6 +123,7 @@ async fn cited(corpus: &Corpus, path: &str, lines: u64, words: &str) -> Result<(
     let place = |path: &str, line| CitedPlace {
         path: path.to_owned(),
         line,
+        last: 0,
         quote: words.to_owned(),
         statement: words.to_owned(),
         group: 1,
@@ -146,9 +147,8 @@ fn within(
 ) -> Result<(), String> {
     let named = match found {
         PlaceFound::Stands(standing) => standing.path.as_deref().map(|path| (path, standing.line)),
-        PlaceFound::Elsewhere { path, line } => Some((path.as_str(), Some(*line))),
         PlaceFound::NoFile { nearest } => Some((nearest.as_str(), None)).filter(|(path, _)| !path.is_empty()),
-        PlaceFound::NoLine { .. } | PlaceFound::Otherwise { .. } => None,
+        PlaceFound::NoLine { .. } | PlaceFound::NoQuote { .. } | PlaceFound::Contradicted { .. } => None,
     };
     let Some((path, line)) = named else { return Ok(()) };
     ensure(knows(path), || format!("{path:?} is none of the documents"))?;

@@ -40,11 +40,11 @@ proptest! {
         }
         let result = TaskResult { conclusion: text.clone(), body: text, ..TaskResult::default() };
         let places = cites(&Product::Result(result.clone()));
-        let judged = places.into_iter().map(|cite| (cite, Word::of_words("no".into())));
+        let judged = places.into_iter().map(|cite| (cite, Verdict::False { why: "no".into() }));
         let judged = Judged { cites: judged.collect() };
         let product = Some(Product::Result(result));
         let submission = Submission { ending: Ending::Done, reason: String::new(), product };
-        let left = without_false(submission, &judged);
+        let left = left_out(submission, &judged);
         prop_assert!(left.product.is_some());
     }
 }

@@ -47,7 +47,7 @@ pub use count::{
 };
 pub use drafts::{DraftHistory, DraftReviewEnd, ReviewOfDraft};
 pub use event::{
-    AgentEvent, AgentKey, Checked, Decided, Digest, Entry, EventKind, Evidence, FailedPlan, Input, Link,
+    AgentEvent, AgentKey, Decided, Digest, Entry, EventKind, Evidence, FailedPlan, Input, Link,
     RecordEvent, Released, Request, RequestAction, RunEvent, SignedOrder, SignerKind, Started, StopReason,
     ToolStarted, Unreadable,
 };

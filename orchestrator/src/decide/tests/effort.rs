@@ -17,7 +17,7 @@ const GOAL: &str = "Compare the four proposals and recommend one.";
 
 fn sparing() -> RunLimits {
     RunLimits {
-        planning: Planning::Sparing,
+        planning: Planning::Auto,
         reflection: ReflectionLevel::WhenNeeded,
         writer: Writing::UnlessSingle,
         verification: ModelVerification::Off,

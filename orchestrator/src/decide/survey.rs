@@ -7,7 +7,7 @@ use muster_shared::flow::{
     TaskStatus,
 };
 use muster_shared::ids::{AgentId, Generation, Queue, Role, TaskId, TaskIndex};
-use muster_shared::plan::tools::{Nameable, NearestTool};
+use muster_shared::plan::tools::Nameable;
 use muster_shared::plan::{Values, order};
 use muster_shared::run::{QuestionEnd, RunState, Statuses, TaskEnd, TaskState, end_of};
 
@@ -38,12 +38,8 @@ pub fn in_hands(run: &RunState) -> BTreeMap<AgentId, u32> {
 }
 
 /// What tasks of the plan may name: these tools, and the blueprints that came with the goal where runs may stand as deep.
-pub(super) fn nameable<'a>(
-    run: &'a RunState,
-    tools: &'a [String],
-    meant: &'a dyn NearestTool,
-) -> Nameable<'a> {
-    Nameable { tools, blueprints: blueprints(run), meant }
+pub(super) fn nameable<'a>(run: &'a RunState, tools: &'a [String]) -> Nameable<'a> {
+    Nameable { tools, blueprints: blueprints(run) }
 }
 
 /// The blueprints that tasks of the plan may name.

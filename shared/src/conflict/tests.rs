@@ -131,7 +131,8 @@ fn two_documents_of_one_task_contradict_each_other() {
     assert_eq!(detect(&same, Tolerance::default()), [], "one document speaks of two things by one name");
     let none = BTreeMap::new();
     let policy = [ConflictStep::Methods, ConflictStep::Arbiter];
-    let known = ConflictFacts { policy: &policy, tolerance: Tolerance::default(), authority: &[], answers: &none };
+    let known =
+        ConflictFacts { policy: &policy, tolerance: Tolerance::default(), authority: &[], answers: &none };
     assert_eq!(next(&sides, &known), Next::Ask(ConflictStep::Arbiter), "it is not asked how it came to both");
 }
 
@@ -164,7 +165,11 @@ fn a_conflict_is_what_different_tasks_claim_of_one_subject() {
     let sides = [side(1, kinds[0].clone()), side(2, kinds[1].clone())];
     assert_eq!(detect(&sides, tolerance).len(), 1, "categories are typed");
     let texts = ["it rained", "it did not rain"].map(|text| ClaimValue::Text(text.to_owned()));
-    assert_eq!(detect(&[side(1, texts[0].clone()), side(2, texts[1].clone())], tolerance), [], "prose is not");
+    assert_eq!(
+        detect(&[side(1, texts[0].clone()), side(2, texts[1].clone())], tolerance),
+        [],
+        "prose is not"
+    );
 }
 
 #[test]
@@ -225,7 +230,8 @@ fn the_policy_is_followed_step_by_step() {
     let mut answers = BTreeMap::new();
     let policy = [Methods, Majority, Confidence, ConflictStep::Authority, Arbiter, Verify, Person];
     let at = |answers: &BTreeMap<ConflictStep, Answer>| {
-        let known = ConflictFacts { policy: &policy, tolerance: Tolerance::default(), authority: &[], answers };
+        let known =
+            ConflictFacts { policy: &policy, tolerance: Tolerance::default(), authority: &[], answers };
         next(&sides, &known)
     };
     assert_eq!(at(&answers), Next::Ask(Methods));
@@ -245,7 +251,8 @@ fn the_policy_is_followed_step_by_step() {
     let mut told = sides.clone();
     told.iter_mut().for_each(|side| side.claim.method = "counted".to_owned());
     let none = BTreeMap::new();
-    let known = ConflictFacts { policy: &policy, tolerance: Tolerance::default(), authority: &[], answers: &none };
+    let known =
+        ConflictFacts { policy: &policy, tolerance: Tolerance::default(), authority: &[], answers: &none };
     assert_eq!(next(&told, &known), Next::Ask(Arbiter), "the methods are told already");
     assert_eq!(next(&sides, &ConflictFacts { policy: &[], ..known }), Next::Unsettled);
 }

@@ -146,7 +146,8 @@ pub fn as_said(
     (by, why): (ConflictStep, String),
     tolerance: Tolerance,
 ) -> Option<ConflictVerdict> {
-    let with: Vec<Side> = sides.iter().filter(|side| tolerance.agrees(&side.claim.value, value)).cloned().collect();
+    let with: Vec<Side> =
+        sides.iter().filter(|side| tolerance.agrees(&side.claim.value, value)).cloned().collect();
     // A judge chooses among what is claimed; only who looks for himself may find another value.
     if with.is_empty() && by == ConflictStep::Arbiter {
         return None;

@@ -12,7 +12,6 @@ use muster_shared::run::event::{ConflictExamined, VerificationAdded};
 use muster_shared::run::{ConflictState, RunState, Settling, SettlingFor};
 
 use super::super::builder::DecisionBuilder;
-use super::super::reading::Reader;
 use super::super::{questions, survey};
 use super::{answers, both, tolerance};
 
@@ -49,7 +48,7 @@ fn methods(decision: &mut DecisionBuilder<'_>, id: u32) {
     let asked = conflict.sides.iter().filter(|side| side.claim.method.is_empty());
     let tasks =
         asked.map(|side| (SettlingFor::Method(side.task.clone()), method_of(conflict, side))).collect();
-    begin(decision, id, Some(ConflictStep::Methods), tasks);
+    begin(decision, id, ConflictStep::Methods, tasks);
 }
 
 fn method_of(conflict: &ConflictState, side: &Side) -> PlanTask {
@@ -75,21 +74,21 @@ fn arbiter(decision: &mut DecisionBuilder<'_>, id: u32) {
          methods. Submit one claim with exactly that subject and the value that holds, and say in its `method` why. \
          When it cannot be told, make no claim.{}",
         conflict.subject,
-        listed(&with_methods(run, id, conflict, decision.reader())),
+        listed(&with_methods(run, id, conflict)),
         both::TOLD,
     );
     let task = small("judge which value holds", goal, Role::Worker);
-    begin(decision, id, Some(ConflictStep::Arbiter), vec![(SettlingFor::Arbiter, task)]);
+    begin(decision, id, ConflictStep::Arbiter, vec![(SettlingFor::Arbiter, task)]);
 }
 
 /// The sides with the methods that they showed.
-fn with_methods(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_>) -> Vec<Side> {
+fn with_methods(run: &RunState, id: u32, conflict: &ConflictState) -> Vec<Side> {
     let mut sides = conflict.sides.clone();
     for (task, settling) in answers::settling(run, id) {
         let SettlingFor::Method(of) = &settling.purpose else { continue };
         let Some(result) = answers::given(run, &task) else { continue };
         for side in sides.iter_mut().filter(|side| side.task == *of) {
-            side.claim.method = answers::method(answers::claim_on(conflict, result, reader), result);
+            side.claim.method = answers::method(answers::claim_on(conflict, result), result);
         }
     }
     sides
@@ -102,7 +101,7 @@ fn verify(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     let is_full = added.is_none();
     match added {
         Some((task, plan)) => decision.emit(VerificationAdded { id, task, plan }),
-        None => begin(decision, id, Some(ConflictStep::Verify), Vec::new()),
+        None => begin(decision, id, ConflictStep::Verify, Vec::new()),
     }
     is_full
 }
@@ -122,7 +121,7 @@ fn add(
              and say in its `method` how you came to it.{}",
             conflict.subject,
             // A plan's goals may refer to results; what is claimed never does.
-            listed(&with_methods(run, id, conflict, decision.reader())).replace("{{", "{ {"),
+            listed(&with_methods(run, id, conflict)).replace("{{", "{ {"),
             both::TOLD,
         ),
         role: Some(last.role.as_ref().unwrap_or(&Role::Worker).to_string()),
@@ -145,9 +144,9 @@ fn person(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
         let tasks: Vec<String> = position.tasks().iter().map(TaskIndex::to_string).collect();
         format!("{} ({})", position.value, tasks.join(", "))
     };
-    let found = positions(&conflict.sides, decision.reader().within(tolerance(run)));
+    let found = positions(&conflict.sides, tolerance(run));
     let question = Question {
-        reason: listed(&with_methods(run, id, conflict, decision.reader())),
+        reason: listed(&with_methods(run, id, conflict)),
         choices: found
             .iter()
             .map(choice)
@@ -162,10 +161,10 @@ fn person(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     })
 }
 
-pub(super) fn begin(
+fn begin(
     decision: &mut DecisionBuilder<'_>,
     id: u32,
-    step: Option<ConflictStep>,
+    step: ConflictStep,
     tasks: Vec<(SettlingFor, PlanTask)>,
 ) {
     let Some(run) = decision.open() else { return };
@@ -175,7 +174,7 @@ pub(super) fn begin(
     decision.emit(ConflictExamined { id, step, tasks });
 }
 
-pub(super) fn small(name: &str, goal: String, role: Role) -> PlanTask {
+fn small(name: &str, goal: String, role: Role) -> PlanTask {
     PlanTask {
         expected_output: "one claim".to_owned(),
         max_steps: Some(MOST_STEPS),
@@ -196,6 +195,6 @@ fn listed(sides: &[Side]) -> String {
     sides.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-pub(super) fn cut(text: &str, most: usize) -> String {
+fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }

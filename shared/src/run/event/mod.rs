@@ -54,8 +54,8 @@ pub use link::{Digest, Link, Mark, MarkedEntry, NotHexadecimal, Seal};
 pub use payload::Words;
 pub use peers::{ContextWritten, InformationShared};
 pub use planning::{
-    PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefused, PlanningSkipped, StepsExpanded,
-    GoalUncovered,
+    GoalUncovered, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefused, PlanningSkipped,
+    StepsExpanded,
 };
 pub use questions::{
     ApprovalGiven, FeedbackGiven, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn,

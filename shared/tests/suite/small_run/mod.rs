@@ -47,7 +47,6 @@ pub fn decided(batch: u128, now: Millis, inputs: Vec<Input>, events: Vec<RunEven
         capacity: BTreeMap::new(),
         specialists: Vec::new(),
         placements: Vec::new(),
-        readings: Vec::new(),
         offers: 0,
         continues: false,
         events,

@@ -8,7 +8,7 @@ use muster_shared::flow::response::{NOT_CHECKED, NOT_LOOKED_UP};
 use muster_shared::flow::{Action, Check, Ending, Fault, Note, Step, Verifier, Work};
 
 use self::numbers::{fault_of_numbers, may_ask_about_numbers, with_numbers_marked};
-use self::rules::{faults_of, unmet};
+use self::rules::faults_of;
 use super::consult::ConsultQuestion;
 use super::decide::{ChosenAction, NextStep, StepContext};
 use super::history::History;
@@ -42,10 +42,8 @@ pub(super) fn verified(
         faults.extend(fault_of_numbers(&numbers));
     }
     let submission = with_numbers_marked(submission, &numbers);
-    let unmet = unmet(history, &submission, case);
-    // Rules of citations look for slips of a model. What was expected is asked of whoever did the task.
-    let is_part = case.has_model || !unmet.is_empty() || !places.faults().is_empty();
-    faults.extend(unmet);
+    // Rules of citations look for slips of a model.
+    let is_part = case.has_model || !places.faults().is_empty();
     let holds = faults.is_empty();
     chosen.notes.push(Note::Verified { by: Verifier::Rules, faults: faults.clone() });
     if !holds {

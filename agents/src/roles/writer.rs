@@ -26,7 +26,8 @@ fn schema(_: &TaskOffered) -> Value {
         "properties": {
             "title": {"type": "string", "description": "one line"},
             "body": {"type": "string", "description": "the whole report in Markdown"},
-            "unanswered": {"type": "array", "items": {"type": "string"}, "description": "what was asked and could not be answered"}
+            "unanswered": {"type": "array", "items": {"type": "string"}, "description": "what was asked and could not be answered"},
+            "contradictions": {"type": "array", "items": {"type": "string"}, "description": "results that contradict each other"}
         },
         "required": ["title", "body", "unanswered"]
     })
@@ -40,6 +41,7 @@ fn read(offer: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Su
         title: if title.is_empty() { title_of(offer) } else { title },
         body: closed(with_data(body, offer)),
         unanswered,
+        contradictions: document.texts("contradictions"),
         // Only the loop knows which mind wrote it.
         offline: false,
         partial: false,

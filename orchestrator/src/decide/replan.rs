@@ -8,7 +8,7 @@ use muster_shared::flow::{
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::replan::{Rigour, first_new, keep_begun, leave_out, replan};
 use muster_shared::plan::{self, tools};
-use muster_shared::run::event::{GivingUp, ReplanWanted, Replanned, RunFailed, RunGivenUp};
+use muster_shared::run::event::{GivingUp, GoalUncovered, ReplanWanted, Replanned, RunFailed, RunGivenUp};
 use muster_shared::run::{FailedPlan, Phase, RunState, failed_plan};
 
 use super::builder::DecisionBuilder;
@@ -223,7 +223,11 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
         Ok(made) => {
             completed(decision, TaskId::Plan, seq);
             let changes = mended.into_iter().chain(made.changes).collect();
+            let is_news = decision.open().is_some_and(|run| run.planning.uncovered != proposal.uncovered);
             decision.emit(Replanned { number, changes, plan: made.plan });
+            if is_news {
+                decision.emit(GoalUncovered { parts: proposal.uncovered });
+            }
         }
         Err(reasons) => planning::refuse(decision, seq, reasons),
     }

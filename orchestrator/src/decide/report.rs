@@ -80,11 +80,20 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
     // The section above lists failed tasks.
     let open =
         report.unanswered.iter().filter(|open| !critical.contains(open) && !is_told(&report.body, open));
-    let open: Vec<String> = open.map(|open| format!("- {}\n", line(open, LONGEST_LINE))).collect();
-    if !open.is_empty() {
-        report.body = format!("{}\n\n## Not answered\n\n{}", report.body.trim_end(), open.concat());
-    }
+    let open: Vec<&String> = open.collect();
+    report.body = with_section(&report.body, "Not answered", &open);
+    let differ = report.contradictions.iter().filter(|one| !is_told(&report.body, one));
+    report.body = with_section(&report.body, "Contradictions", &differ.collect::<Vec<_>>());
     decision.emit(RunCompleted { report });
+}
+
+/// The body with a section of these items; without any as it is.
+fn with_section(body: &str, heading: &str, items: &[&String]) -> String {
+    if items.is_empty() {
+        return body.to_owned();
+    }
+    let items: String = items.iter().map(|item| format!("- {}\n", line(item, LONGEST_LINE))).collect();
+    format!("{}\n\n## {heading}\n\n{items}", body.trim_end())
 }
 
 /// Whether a text has these words, in this order.

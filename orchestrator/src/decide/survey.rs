@@ -283,13 +283,13 @@ pub(super) fn failed_critical(run: &RunState) -> Vec<String> {
         .collect()
 }
 
-/// What reflections found uncovered and no finding answers, without repetition.
+/// What the planner left uncovered, and what reflections found uncovered and no finding answers, without repetition.
 pub(super) fn uncovered(run: &RunState) -> Vec<String> {
     let answered = |subquestion: &str| {
         let mut results = leaves(run).filter_map(|(_, _, state)| result(state));
         results.any(|result| result.findings.iter().any(|found| found.subquestion == subquestion))
     };
-    let mut uncovered: Vec<String> = Vec::new();
+    let mut uncovered = run.planning.uncovered.clone();
     for subquestion in run.reflections().flat_map(|(_, reflection)| &reflection.uncovered) {
         if !answered(subquestion) && !uncovered.contains(subquestion) {
             uncovered.push(subquestion.clone());

@@ -27,7 +27,7 @@ pub(super) fn read(draft: &PlanDraft) -> (Plan, Vec<PlanProblem>) {
 /// keep their meaning when tasks come and go.
 #[must_use]
 pub fn as_draft(plan: &Plan) -> PlanDraft {
-    PlanDraft { goal: plan.goal.clone(), tasks: drafts_below(plan, None), questions: Vec::new() }
+    PlanDraft { goal: plan.goal.clone(), tasks: drafts_below(plan, None), ..PlanDraft::default() }
 }
 
 fn drafts_below(plan: &Plan, parent: Option<&TaskIndex>) -> Vec<TaskDraft> {
@@ -286,7 +286,7 @@ mod tests {
             depends_on: if *name == "sum" { vec!["1".into(), "2".into()] } else { Vec::new() },
             ..TaskDraft::default()
         });
-        read(&PlanDraft { goal: "g".into(), tasks: tasks.collect(), questions: Vec::new() })
+        read(&PlanDraft { goal: "g".into(), tasks: tasks.collect(), ..PlanDraft::default() })
     }
 
     #[test]
@@ -312,7 +312,7 @@ mod tests {
             depends_on: if goal == "a" { Vec::new() } else { vec!["a".into()] },
             ..TaskDraft::default()
         });
-        let draft = PlanDraft { goal: "g".into(), tasks: tasks.to_vec(), questions: Vec::new() };
+        let draft = PlanDraft { goal: "g".into(), tasks: tasks.to_vec(), ..PlanDraft::default() };
         let limits = crate::flow::RunLimits::default();
         assert!(!crate::plan::check(&draft, &limits, &[Role::Worker]).is_empty());
         let (plan, notes) = crate::plan::repair(&draft, &limits, &[Role::Worker]);

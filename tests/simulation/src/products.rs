@@ -216,7 +216,7 @@ fn plan(random: &mut Random) -> PlanDraft {
         }
         _ => {}
     }
-    PlanDraft { goal: "the goal".into(), tasks, questions: Vec::new() }
+    PlanDraft { goal: "the goal".into(), tasks, ..PlanDraft::default() }
 }
 
 fn task(number: u64, random: &mut Random) -> TaskDraft {

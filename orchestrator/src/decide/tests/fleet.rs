@@ -492,7 +492,7 @@ pub(super) fn leaf(name: &str, needs: &[&str]) -> TaskDraft {
 }
 
 pub(super) fn plan(tasks: Vec<TaskDraft>) -> Outcome {
-    done(Product::Plan(PlanDraft { goal: "the goal".into(), tasks, questions: Vec::new() }))
+    done(Product::Plan(PlanDraft { goal: "the goal".into(), tasks, ..PlanDraft::default() }))
 }
 
 pub(super) fn result(conclusion: &str) -> Outcome {

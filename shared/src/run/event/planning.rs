@@ -233,7 +233,7 @@ fn became_of(step: &str, outcome: &StepOutcome) -> String {
     }
 }
 
-/// The plan does not cover the whole goal, as its planner states.
+/// How far the plan covers the goal changed, as its planner states.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct GoalUncovered {
@@ -243,7 +243,10 @@ pub struct GoalUncovered {
 
 impl Payload for GoalUncovered {
     fn text(&self, words: Words<'_>) -> String {
-        format!("no task covers: {}", words.brief(&self.parts.join("; ")))
+        match self.parts.as_slice() {
+            [] => "the new plan covers the whole goal".to_owned(),
+            parts => format!("no task covers: {}", words.brief(&parts.join("; "))),
+        }
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {

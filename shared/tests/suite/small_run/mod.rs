@@ -131,7 +131,7 @@ pub fn begun() -> Vec<RunEvent> {
         ..TaskDraft::default()
     };
     let tasks = vec![task("first", &[]), task("second", &["first"])];
-    let draft = PlanDraft { goal: "g".to_owned(), tasks, questions: Vec::new() };
+    let draft = PlanDraft { goal: "g".to_owned(), tasks, ..PlanDraft::default() };
     let (plan, _) = repair(&draft, &RunLimits::default(), &[Role::Worker]);
     let created = RunCreated {
         goal: Box::new(Goal::new("g")),

@@ -15,8 +15,8 @@ use crate::settings::Dollars;
 const EFFORTS: &str = "\
 Effort, with the model calls that most goals take:
   quick     one agent, whose result is the report; no plan, no reflection, no check by a model (1 to 5)
-  standard  begins as one agent; planned where the goal is large or separable or the agent asks for it; reflects
-            after failures and surprises only (1 to 15)
+  standard  starts as one agent; planned if the goal lists items or the agent requests it; reflects after failures
+            and surprises only (1 to 15)
   thorough  plans, reflects on every task, refines, verifies critical tasks, has a writer write (about three
             times standard)
 Each gives values to settings that nobody set (limits.planning, limits.reflection, …): `muster config limits`.";

@@ -34,7 +34,8 @@ pub(crate) enum Effort {
     /// One agent, and its result is the report: no plan, no reflection, no changes, no check by a model. 1 to 5 model
     /// calls for most goals.
     Quick,
-    /// Starts as one agent; planned if the goal lists several items or that agent requests it. Reflects after failures and surprises only. 1 to 15 model calls for most goals.
+    /// Starts as one agent; planned if the goal lists several items or that agent requests it. Reflects after failures and
+    /// surprises only. 1 to 15 model calls for most goals.
     #[default]
     Standard,
     /// Plans, reflects on every task, refines, verifies critical tasks, improves plans from earlier runs, has a writer

@@ -1,7 +1,8 @@
 //! Brought plans, plans improved from lessons, and plans that fail.
 
 use muster_shared::flow::{
-    Ending, Goal, Outcome, PlanDraft, Product, ReflectionLevel, RunLimits, TaskDraft, TaskOffered, TaskStatus, Work,
+    Ending, Goal, Outcome, PlanDraft, Product, ReflectionLevel, RunLimits, TaskDraft, TaskOffered,
+    TaskStatus, Work,
 };
 use muster_shared::ids::TaskId;
 use muster_shared::run::{Input, RequestAction, RunStatus};
@@ -243,7 +244,8 @@ fn parts_that_the_planner_leaves_uncovered_reach_the_writer() {
     let parts = vec!["the pears".to_owned()];
     let limits = RunLimits { reflection: ReflectionLevel::None, ..RunLimits::default() };
     let mut fleet = Fleet::submitted(limits);
-    let draft = PlanDraft { tasks: vec![leaf("apples", &[])], uncovered: parts.clone(), ..PlanDraft::default() };
+    let draft =
+        PlanDraft { tasks: vec![leaf("apples", &[])], uncovered: parts.clone(), ..PlanDraft::default() };
     fleet.end_task("plan", done(Product::Plan(draft)));
     assert_eq!(fleet.run().planning.uncovered, parts);
     fleet.end_task("1", result("apples are round"));

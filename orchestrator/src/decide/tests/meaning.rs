@@ -15,7 +15,7 @@ fn asking(people: People) -> Fleet {
     let mut fleet = Fleet::submitted(RunLimits { people, ..RunLimits::default() });
     let offer = fleet.find("plan");
     let questions = vec![QUESTION.to_owned()];
-    let asks = PlanDraft { goal: "limits".into(), tasks: Vec::new(), questions };
+    let asks = PlanDraft { goal: "limits".into(), questions, ..PlanDraft::default() };
     fleet.end(&offer, done(Product::Plan(asks)));
     fleet
 }

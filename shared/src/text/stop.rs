@@ -3,20 +3,14 @@
 //!
 //! | read for | by | when |
 //! |---|---|---|
-//! | [`is_link`], [`is_light_in_claim`] | what a claim is about | decisions, which record what they were told |
-//! | [`is_light_in_question`] | what a goal asks, and whether it was answered | decisions about plans and reports, which record it; lessons |
+//! | [`is_link`] | citations | agents, whose steps are recorded |
+//! | [`is_light_in_question`] | what a goal asks | lessons |
 //! | [`is_light_in_search`] | searching documents | agents, whose steps are recorded |
 
 /// Articles, prepositions and forms of "be". Sorted.
 const LINKS: [&str; 21] = [
     "a", "an", "and", "are", "at", "be", "by", "for", "in", "is", "it", "its", "of", "on", "s", "that",
     "the", "this", "was", "were", "with",
-];
-
-/// What else tells nothing about the subject of a claim; words come here without an `s` at their end. Sorted.
-const LIGHT_IN_CLAIMS: [&str; 23] = [
-    "as", "been", "being", "can", "could", "did", "do", "doe", "had", "has", "have", "her", "hi", "how",
-    "our", "their", "there", "these", "what", "which", "who", "will", "would",
 ];
 
 /// Words that say neither what a goal asks nor what a passage is about. Sorted.
@@ -167,12 +161,6 @@ pub fn is_link(word: &str) -> bool {
     LINKS.binary_search(&word).is_ok()
 }
 
-/// Whether a word in lower case tells nothing about the subject of a claim.
-#[must_use]
-pub fn is_light_in_claim(word: &str) -> bool {
-    is_link(word) || LIGHT_IN_CLAIMS.binary_search(&word).is_ok()
-}
-
 fn is_common(word: &str) -> bool {
     COMMON.binary_search(&word).is_ok()
 }
@@ -195,12 +183,11 @@ mod tests {
 
     #[test]
     fn the_lists_are_sorted_as_looking_up_needs_it() {
-        let lists: [&[&str]; 5] =
-            [&LINKS, &LIGHT_IN_CLAIMS, &COMMON, &LIGHT_IN_QUESTIONS, &LIGHT_IN_SEARCHES];
+        let lists: [&[&str]; 4] = [&LINKS, &COMMON, &LIGHT_IN_QUESTIONS, &LIGHT_IN_SEARCHES];
         for list in lists {
             assert!(list.windows(2).all(|pair| pair[0] < pair[1]), "{list:?}");
         }
-        assert!(is_link("the") && is_light_in_claim("the") && !is_link("worker"));
+        assert!(is_link("the") && !is_link("worker"));
         assert!(is_light_in_search("the") && !is_light_in_search("worker"));
         assert!(is_light_in_question("explain") && !is_light_in_question("lease"));
     }

@@ -9,7 +9,7 @@ use super::single::is_offline;
 use super::survey::{leaves, result, why};
 use super::wait_reason::named;
 
-/// What is said in a report of committees that were divided; nothing when none was.
+/// Other answers of members of committees, for the report. Absent: all members gave the same.
 pub(super) fn dissent_note(run: &RunState) -> Option<String> {
     let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
     let divided = given.filter_map(|(index, task, _)| {

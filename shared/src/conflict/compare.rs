@@ -194,8 +194,8 @@ fn year_and_date(date: &str, value: Finite, unit: &str) -> Comparison {
     }
 }
 
-/// Whether two texts are equal except for case and white space.
+/// Whether two texts are equal except for case, white space and a full stop at the end.
 fn is_same_text(one: &str, other: &str) -> bool {
-    let plain = |text: &str| normalise_space(text).to_lowercase();
+    let plain = |text: &str| normalise_space(text).trim_end_matches('.').to_lowercase();
     plain(one) == plain(other)
 }

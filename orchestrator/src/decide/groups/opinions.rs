@@ -38,7 +38,7 @@ fn sort_key(view: &View) -> (Vec<(String, String)>, String) {
 }
 
 /// Compares two views: by the subjects that both claim, by their only claims, or by conclusions that are nothing but a value.
-pub(super) fn compared(one: &View, other: &View, tolerance: Tolerance) -> Comparison {
+fn compared(one: &View, other: &View, tolerance: Tolerance) -> Comparison {
     let by_subject = agreement(&one.claims, &other.claims, tolerance);
     match (by_subject, one.claims.as_slice(), other.claims.as_slice()) {
         (Comparison::Agree | Comparison::Differ, ..) => by_subject,

@@ -1,11 +1,11 @@
 //! Which result of a committee counts. The same results give the same verdict, in whatever order they came.
 
-use muster_shared::conflict::{Comparison, Tolerance};
+use muster_shared::conflict::Tolerance;
 use muster_shared::flow::{DecidedBy, Dissent, GroupVerdict, TaskResult, View};
 use muster_shared::ids::TaskIndex;
 use muster_shared::text::{beginning, normalise_space};
 
-use super::opinions::{camps, compared};
+use super::opinions::camps;
 
 /// Longest view of a dissenter that is told, in characters.
 const MAX_SAYS: usize = 300;
@@ -40,7 +40,7 @@ fn confidence(result: &TaskResult) -> u8 {
 /// The verdict on these views, by those who agree; nothing when there are none.
 pub(super) fn verdict(views: &[View], tolerance: Tolerance) -> Option<GroupVerdict> {
     let camps = camps(views, tolerance);
-    let told = |camp: &[&View], by| told(camp, views, by, tolerance);
+    let told = |camp: &[&View], by| told(camp, views, by);
     let most = camps.iter().map(|camp| camp.len()).max()?;
     let largest = camps.iter().find(|camp| camp.len() == most)?;
     if camps.len() == 1 {
@@ -61,16 +61,11 @@ fn weight(camp: &[&View]) -> u32 {
 }
 
 /// Of those who agree, the result of the surest counts; the first by letter of equally sure ones.
-/// Only views that state another value are dissent: prose that differs may mean the same.
-fn told(camp: &[&View], views: &[View], by: DecidedBy, tolerance: Tolerance) -> GroupVerdict {
+fn told(camp: &[&View], views: &[View], by: DecidedBy) -> GroupVerdict {
     let surest = camp.iter().map(|view| view.confidence).max().unwrap_or(0);
     let counts = camp.iter().find(|view| view.confidence == surest);
     let agree: Vec<TaskIndex> = camp.iter().map(|view| view.member.clone()).collect();
-    let differs = |view: &&View| {
-        counts.is_some_and(|counts| compared(counts, view, tolerance) == Comparison::Differ)
-            && !agree.contains(&view.member)
-    };
-    let mut others: Vec<&View> = views.iter().filter(differs).collect();
+    let mut others: Vec<&View> = views.iter().filter(|view| !agree.contains(&view.member)).collect();
     others.sort_by(|one, other| one.member.cmp(&other.member));
     GroupVerdict {
         counts: counts.map_or_else(|| TaskIndex::top(1), |view| view.member.clone()),
@@ -138,7 +133,7 @@ mod tests {
         }
         let prose = [says("1~a", "Apples are green.", 60), says("1~b", "The color of apples is green.", 60)];
         let verdict = verdict(&prose, TOLERANCE).unwrap();
-        assert_eq!((verdict.by, verdict.dissent), (Order, Vec::new()), "prose is not judged");
+        assert_eq!((verdict.by, verdict.agree.len()), (Order, 1), "prose is not judged");
         assert_eq!(verdict(&[], TOLERANCE), None);
     }
 

@@ -132,7 +132,7 @@ fn a_committee_that_splits_two_to_one_has_a_verdict_with_dissent() {
     };
     fleet.work(|offer| good(offer, &[]));
     let told = writer(&fleet).unwrap();
-    assert!(told.starts_with("Apples are red. (Its members were divided (2 of 3 agree"), "{told}");
+    assert!(told.starts_with("Apples are red. (2 of 3 members gave the same answer"), "{told}");
     let report = fleet.run().report.as_ref().unwrap();
     assert!(report.body.contains("1~b: Apples are green."), "{}", report.body);
 }

@@ -172,7 +172,8 @@ pub(super) fn after_result(decision: &mut DecisionBuilder<'_>, index: &TaskIndex
     }
     // A person decides on this result: no rule overrules their approval.
     let is_asked = run.open_questions().any(|(_, asked)| asked.about == About::Milestone(index.clone()));
-    if is_asked || is_of_conflict(run, index) {
+    let nothing_is_left = survey::not_ended(run).is_empty();
+    if is_asked || is_of_conflict(run, index) || nothing_is_left {
         return;
     }
     let least = run.limits.replan_below_confidence;

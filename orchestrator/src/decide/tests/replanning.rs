@@ -1,7 +1,7 @@
 //! Brought plans, plans improved from lessons, and plans that fail.
 
 use muster_shared::flow::{
-    Ending, Goal, Outcome, PlanDraft, Product, ReflectionLevel, RunLimits, TaskDraft, TaskOffered,
+    Ending, Finding, Goal, Outcome, PlanDraft, Product, ReflectionLevel, RunLimits, TaskDraft, TaskOffered,
     TaskStatus, Work,
 };
 use muster_shared::ids::TaskId;
@@ -236,6 +236,19 @@ fn lessons_of_earlier_runs_improve_the_plan_with_one_more_call() {
         fleet.work(|offer| answer(offer, &mut plans, &result));
         assert_eq!((fleet.status(), asked), (RunStatus::Completed, calls), "{}", fleet.reason());
         assert_eq!(count(&fleet, "plan_iterated"), calls - 1);
+    }
+}
+
+#[test]
+fn low_confidence_leads_to_a_new_plan_only_for_what_is_left() {
+    let limits =
+        RunLimits { replan_below_confidence: 50, reflection: ReflectionLevel::None, ..RunLimits::default() };
+    for (tasks, wanted) in [(vec![leaf("one", &[])], 0), (vec![leaf("one", &[]), leaf("two", &["one"])], 1)] {
+        let mut fleet = Fleet::planned(limits.clone(), tasks);
+        let unsure = Finding { text: "perhaps".into(), confidence: 10, ..Finding::default() };
+        let found = TaskResult { findings: vec![unsure], ..TaskResult::default() };
+        fleet.do_task("1", done(Product::Result(found)));
+        assert_eq!(count(&fleet, "replan_wanted"), wanted);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use muster_shared::flow::{
     Ending, Finding, Goal, Outcome, PlanDraft, Product, ReflectionLevel, RunLimits, TaskDraft, TaskOffered,
-    TaskStatus, Work,
+    TaskResult, TaskStatus, Work,
 };
 use muster_shared::ids::TaskId;
 use muster_shared::run::{Input, RequestAction, RunStatus};

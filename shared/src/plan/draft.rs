@@ -7,6 +7,7 @@ use super::reference::{self, Reference, TaskField};
 use super::rights;
 use crate::flow::{Pattern, Plan, PlanDraft, PlanTask, TaskDraft};
 use crate::ids::{Role, TaskIndex};
+use crate::text::nearest_name;
 
 /// The draft as a plan, not checked yet: dependencies are indices, those that mean nothing are left out,
 /// roles that mean nothing have become workers. Reads [`TaskIndex::MAX_DEPTH`] levels.
@@ -70,9 +71,6 @@ pub(super) struct Names {
     shown: Vec<String>,
 }
 
-/// Most names that are told of as nearest to one that is none.
-const MOST_NEAREST: usize = 3;
-
 impl Names {
     pub(super) fn new<'a>(tasks: impl Iterator<Item = (&'a TaskIndex, &'a str)>) -> Self {
         let mut names = Self::default();
@@ -117,18 +115,10 @@ impl Names {
         (text, unknown)
     }
 
-    /// The names that are most like a text.
+    /// The name nearest to a text, by edit distance.
     fn nearest(&self, text: &str) -> Vec<String> {
-        let mut names: Vec<(u32, &String)> =
-            self.shown.iter().map(|name| (likeness(&in_words(name), &in_words(text)), name)).collect();
-        names.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(other.1)));
-        names.dedup_by(|one, other| one.1 == other.1);
-        names
-            .into_iter()
-            .filter(|(likeness, _)| *likeness > 0)
-            .take(MOST_NEAREST)
-            .map(|(_, name)| name.clone())
-            .collect()
+        let shown = self.shown.iter().map(String::as_str);
+        nearest_name(&in_words(text), shown).map(str::to_owned).into_iter().collect()
     }
 }
 
@@ -143,21 +133,6 @@ fn add(names: &mut BTreeMap<String, Vec<TaskIndex>>, name: String, index: &TaskI
 fn in_words(name: &str) -> String {
     let words = name.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
-}
-
-/// How many pairs of letters in a row two texts have in common, in percent of all.
-fn likeness(one: &str, other: &str) -> u32 {
-    let pairs = |text: &str| -> Vec<(char, char)> { text.chars().zip(text.chars().skip(1)).collect() };
-    let (one, mut left) = (pairs(one), pairs(other));
-    let all = one.len() + left.len();
-    let mut shared = 0;
-    for pair in one {
-        if let Some(at) = left.iter().position(|other| *other == pair) {
-            left.swap_remove(at);
-            shared += 2;
-        }
-    }
-    u32::try_from(shared * 100 / all.max(1)).unwrap_or(0)
 }
 
 /// The text of a goal with references by index in place of those by name, as somebody writes it for a plan that is there.

@@ -57,16 +57,15 @@ pub(super) fn refused_note(run: &RunState) -> Option<String> {
     ))
 }
 
-/// Milestones that results of models do not name as reached.
+/// Tasks whose results, given by models, name fewer milestones than were set.
 pub(super) fn milestones_note(run: &RunState) -> Option<String> {
     let given =
         leaves(run).filter(|(_, _, state)| state.outcome.as_deref().is_some_and(|one| !is_offline(one)));
-    let open = given.filter_map(|(index, task, state)| {
-        let result = result(state)?;
-        let open = task.milestones.iter().filter(|set| !result.names_milestone(set)).cloned();
-        Some(format!("{index} {} ({})", task.name, joined(open, "; ")?))
+    let short = given.filter_map(|(index, task, state)| {
+        let (reached, set) = (result(state)?.milestones.len(), task.milestones.len());
+        (reached < set).then(|| format!("{index} {} ({reached} of {set})", task.name))
     });
-    Some(format!("Milestones that no result names as reached: {}.", joined(open, "; ")?))
+    Some(format!("Milestones named as reached: {}.", joined(short, "; ")?))
 }
 
 /// The tasks whose cited places could not be looked up, and why.

@@ -4,7 +4,7 @@
 
 mod answers;
 mod ask;
-mod both;
+mod compatible_claims;
 mod found;
 mod report;
 
@@ -105,7 +105,7 @@ fn go_on(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     } else if conflict.until <= now {
         Some(ConflictEnd::Unsettled("the time to settle it was up".to_owned()))
     } else {
-        both::holds(run, id).map(ConflictEnd::Both)
+        compatible_claims::holds(run, id).map(ConflictEnd::Both)
     };
     if let Some(over) = over {
         end(decision, id, over, Vec::new());

@@ -9,7 +9,7 @@ use crate::flow::Citation;
 
 /// Claims about one subject that cannot all be true.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct DetectedConflict {
     /// The subject, as the first side wrote it.
     pub subject: String,
     /// All claims about it, by task, including claims that agree with each other.
@@ -20,7 +20,7 @@ pub struct Found {
 /// If a task claims several values of a subject from no document or from one, its claims are ignored: it uses one name for
 /// several things.
 #[must_use]
-pub fn detect(sides: &[Side], tolerance: Tolerance) -> Vec<Found> {
+pub fn detect(sides: &[Side], tolerance: Tolerance) -> Vec<DetectedConflict> {
     let mut subjects: BTreeMap<Subject, Vec<&Side>> = BTreeMap::new();
     for side in sides {
         if let Some(subject) = Subject::of(&side.claim.subject) {
@@ -30,7 +30,7 @@ pub fn detect(sides: &[Side], tolerance: Tolerance) -> Vec<Found> {
     subjects.into_values().filter_map(|sides| contradiction(&sides, tolerance)).collect()
 }
 
-fn contradiction(sides: &[&Side], tolerance: Tolerance) -> Option<Found> {
+fn contradiction(sides: &[&Side], tolerance: Tolerance) -> Option<DetectedConflict> {
     let mut sides = one_each(sides, tolerance);
     let pairs = || (0..sides.len()).flat_map(|at| (at + 1..sides.len()).map(move |other| (at, other)));
     let differ = pairs().any(|(at, other)| {
@@ -43,7 +43,7 @@ fn contradiction(sides: &[&Side], tolerance: Tolerance) -> Option<Found> {
         (side.task.clone(), side.claim.value.to_string(), side.claim.subject.clone())
     });
     let subject = sides.first()?.claim.subject.clone();
-    Some(Found { subject, sides })
+    Some(DetectedConflict { subject, sides })
 }
 
 /// One claim of each task, in the order of tasks; if a task claims different values from different documents, each of them.

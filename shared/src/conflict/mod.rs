@@ -16,7 +16,7 @@ mod tests;
 
 pub use agreement::agreement;
 pub use compare::{Comparison, Tolerance, compare};
-pub use detect::{Found, detect};
+pub use detect::{DetectedConflict, detect};
 pub use next::{Answer, ConflictFacts, Next, Word, next};
 pub use position::{Position, positions};
 pub use read::read_value;

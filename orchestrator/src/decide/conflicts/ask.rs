@@ -13,7 +13,7 @@ use muster_shared::run::{ConflictState, RunState, Settling, SettlingFor};
 
 use super::super::builder::DecisionBuilder;
 use super::super::{questions, survey};
-use super::{answers, both, tolerance};
+use super::{answers, compatible_claims, tolerance};
 
 /// What a person answers who does not know either.
 pub(super) const LEAVE_OPEN: &str = "leave it open";
@@ -62,7 +62,7 @@ fn method_of(conflict: &ConflictState, side: &Side) -> PlanTask {
         conflict.subject,
         listed(std::slice::from_ref(side)),
         listed(&others),
-        both::TOLD,
+        compatible_claims::TOLD,
     );
     small(&format!("show how {task} came to its value"), goal, side.role.clone().unwrap_or(Role::Worker))
 }
@@ -75,7 +75,7 @@ fn arbiter(decision: &mut DecisionBuilder<'_>, id: u32) {
          When it cannot be told, make no claim.{}",
         conflict.subject,
         listed(&with_methods(run, id, conflict)),
-        both::TOLD,
+        compatible_claims::TOLD,
     );
     let task = small("judge which value holds", goal, Role::Worker);
     begin(decision, id, ConflictStep::Arbiter, vec![(SettlingFor::Arbiter, task)]);
@@ -122,7 +122,7 @@ fn add(
             conflict.subject,
             // A plan's goals may refer to results; what is claimed never does.
             listed(&with_methods(run, id, conflict)).replace("{{", "{ {"),
-            both::TOLD,
+            compatible_claims::TOLD,
         ),
         role: Some(last.role.as_ref().unwrap_or(&Role::Worker).to_string()),
         expected_output: "one claim with the value that holds".to_owned(),
@@ -150,7 +150,7 @@ fn person(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
         choices: found
             .iter()
             .map(choice)
-            .chain([LEAVE_OPEN.to_owned(), both::BOTH_HOLD.to_owned()])
+            .chain([LEAVE_OPEN.to_owned(), compatible_claims::BOTH_HOLD.to_owned()])
             .collect(),
         default: Some(LEAVE_OPEN.to_owned()),
         ..Question::new(format!("Results contradict each other. What holds of {:?}?", conflict.subject))

@@ -1,6 +1,6 @@
 //! Contradictions between claims, and when one becomes a conflict.
 
-use muster_shared::conflict::{Found, Side, Subject, detect};
+use muster_shared::conflict::{DetectedConflict, Side, Subject, detect};
 use muster_shared::flow::{Claim, Plan, TaskStatus};
 use muster_shared::ids::{Generation, TaskIndex};
 use muster_shared::run::event::ConflictFound;
@@ -21,7 +21,7 @@ pub(super) struct Contradiction {
 
 /// The claims that contradict each other.
 pub(super) fn contradictions(run: &RunState, sides: &[Side]) -> Vec<Contradiction> {
-    let with_known = |found: Found| {
+    let with_known = |found: DetectedConflict| {
         let subject = Subject::of(&found.subject);
         let known = run.conflicts.found.iter().filter(|(_, conflict)| conflict.subject() == subject);
         let known = known.map(|(id, _)| *id).collect();

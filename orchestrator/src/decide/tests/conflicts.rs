@@ -9,7 +9,7 @@ use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::{ConflictEnd, ConflictState, RequestAction, RunStatus, is_completed_in_part};
 use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, done, failed, good, leaf};
+use super::fleet::{Fleet, done, failed, good, leaf, plan};
 use super::replanning::GOAL;
 use super::tables::{open, status};
 
@@ -341,7 +341,8 @@ fn a_validator_that_contradicts_makes_the_researcher_do_it_again_and_itself_afte
 
 #[test]
 fn a_loser_that_fails_when_it_is_done_again_changes_no_plan() {
-    let mut fleet = begun(&[ConflictStep::Confidence]);
+    let mut fleet = Fleet::with_goal(Goal::new(GOAL), limits(&[ConflictStep::Confidence]));
+    fleet.end_task("plan", plan(tasks()));
     let sure = |value: &str, confidence| claiming(vec![Claim { confidence, ..claim(value, "") }]);
     fleet.do_task("1", sure("30 %", 90));
     fleet.do_task("2", sure("15 %", 40));

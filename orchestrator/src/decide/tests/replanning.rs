@@ -244,7 +244,8 @@ fn low_confidence_leads_to_a_new_plan_only_for_what_is_left() {
     let limits =
         RunLimits { replan_below_confidence: 50, reflection: ReflectionLevel::None, ..RunLimits::default() };
     for (tasks, wanted) in [(vec![leaf("one", &[])], 0), (vec![leaf("one", &[]), leaf("two", &["one"])], 1)] {
-        let mut fleet = Fleet::planned(limits.clone(), tasks);
+        let mut fleet = Fleet::with_goal(Goal::new(GOAL), limits.clone());
+        fleet.end_task("plan", plan(tasks));
         let unsure = Finding { text: "perhaps".into(), confidence: 10, ..Finding::default() };
         let found = TaskResult { findings: vec![unsure], ..TaskResult::default() };
         fleet.do_task("1", done(Product::Result(found)));

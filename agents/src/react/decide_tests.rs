@@ -1,5 +1,5 @@
-use muster_shared::flow::Ending;
 use muster_shared::flow::response::DECLINED;
+use muster_shared::flow::{Ending, Product};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 

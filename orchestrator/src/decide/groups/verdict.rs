@@ -132,8 +132,8 @@ mod tests {
             assert_eq!(verdict.agree.len() + verdict.dissent.len(), views.len());
         }
         let prose = [says("1~a", "Apples are green.", 60), says("1~b", "The color of apples is green.", 60)];
-        let verdict = verdict(&prose, TOLERANCE).unwrap();
-        assert_eq!((verdict.by, verdict.agree.len()), (Order, 1), "prose is not judged");
+        let found = verdict(&prose, TOLERANCE).unwrap();
+        assert_eq!((found.by, found.agree.len()), (Order, 1), "prose is not judged");
         assert_eq!(verdict(&[], TOLERANCE), None);
     }
 

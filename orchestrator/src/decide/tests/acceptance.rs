@@ -2,8 +2,8 @@
 
 use muster_shared::flow::response::NOT_CHECKED;
 use muster_shared::flow::{
-    Ending, FailureKind, Outcome, Product, ReflectionLevel, RunLimits, TaskDraft, TaskOffered, TaskResult,
-    Usage, Work,
+    FailureKind, Outcome, Product, ReflectionLevel, RunLimits, TaskDraft, TaskOffered, TaskResult, Usage,
+    Work,
 };
 use muster_shared::run::event::FailureAnswered;
 use muster_shared::run::{AgentEvent, Input, RunEvent};

@@ -69,7 +69,7 @@ pub(super) fn decide_on_refusal(
 /// What becomes of a step that no answer led to.
 enum GivenUp {
     Concluded(Submission),
-    /// A few words would be taken as the result, and may be a refusal: the model is asked.
+    /// A few words would be taken as the result, and may be a refusal: the model decides.
     InDoubt(ChosenAction),
 }
 

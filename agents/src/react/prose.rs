@@ -11,8 +11,8 @@ use crate::roles::Submission;
 /// Characters above which a text is taken as a result without asking again.
 const LONG: usize = 600;
 
-/// What follows from text without an action. Absent: it is asked for again, since a short text may be a result, an
-/// announcement or a refusal, which no rule tells apart.
+/// Takes a long text without an action as the result. A short one is requested again as a submission: it may be a result, an
+/// announcement or a refusal, and no rule distinguishes these.
 pub(super) fn taken_as_text(history: &History, said: &str, case: &StepContext<'_>) -> Option<NextStep> {
     let text = said.trim();
     if !case.has_model || !is_long(text) {

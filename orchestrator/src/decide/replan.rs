@@ -88,7 +88,7 @@ pub(super) fn after_failure(
     }
 }
 
-/// Whether a task settles a conflict: it finds out what holds, or is done again because it lost.
+/// Whether a task settles a conflict: it verifies the value, or repeats its work because it lost.
 fn is_of_conflict(run: &RunState, index: &TaskIndex) -> bool {
     run.is_verification(index) || run.conflicts.found.values().any(|conflict| conflict.redone.contains(index))
 }

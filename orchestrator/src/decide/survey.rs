@@ -283,7 +283,7 @@ pub(super) fn failed_critical(run: &RunState) -> Vec<String> {
         .collect()
 }
 
-/// What the planner left uncovered, and what reflections found uncovered and no finding answers, without repetition.
+/// Parts of the goal that the planner or reflections named as uncovered and that no finding answers, without repetition.
 pub(super) fn uncovered(run: &RunState) -> Vec<String> {
     let answered = |subquestion: &str| {
         let mut results = leaves(run).filter_map(|(_, _, state)| result(state));

@@ -12,7 +12,7 @@ const LINKS: [&str; 21] = [
     "the", "this", "was", "were", "with",
 ];
 
-/// Words that say neither what is asked nor what a passage is about. Sorted.
+/// Words without a meaning of their own in goals and passages. Sorted.
 const COMMON: [&str; 126] = [
     "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
     "because", "been", "before", "being", "between", "both", "but", "by", "can", "could", "did", "do",

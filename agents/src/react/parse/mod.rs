@@ -29,7 +29,7 @@ use crate::model::chat::{ChatAnswer, ToolCall, ToolDecl};
 use fields::Fields;
 use tools::KnownTools;
 
-/// Prefix of the text that stands for an answer which a provider withheld.
+/// Prefix of the text that replaces an answer which a provider withheld.
 pub const WITHHELD: &str = "[declined]";
 
 /// Longest part of a provider's refusal that is kept, in characters.

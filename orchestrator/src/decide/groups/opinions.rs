@@ -3,7 +3,7 @@
 use muster_shared::conflict::{Comparison, Tolerance, agreement, compare};
 use muster_shared::flow::{ClaimValue, View};
 
-/// Groups the views that agree, by the letter of their first member. Each group stands around the view that most agree with,
+/// Groups the views that agree, by the letter of their first member. Each group has the view at its center that most agree with,
 /// since agreement within a tolerance is not transitive.
 pub(super) fn camps(views: &[View], tolerance: Tolerance) -> Vec<Vec<&View>> {
     let mut left: Vec<&View> = views.iter().collect();
@@ -42,7 +42,7 @@ fn compared(one: &View, other: &View, tolerance: Tolerance) -> Comparison {
     let by_subject = agreement(&one.claims, &other.claims, tolerance);
     match (by_subject, one.claims.as_slice(), other.claims.as_slice()) {
         (Comparison::Agree | Comparison::Differ, ..) => by_subject,
-        // Members do one task, so that a single claim answers it, whatever its subject is called.
+        // Members do one task, so that a single claim answers it under any subject.
         (Comparison::Unclear, [one], [other]) => compare(&one.value, &other.value, tolerance),
         (Comparison::Unclear, _, _) => {
             let value = |view: &View| ClaimValue::Text(view.conclusion.clone());

@@ -71,7 +71,7 @@ mod tests {
             !advise_wider(&both, "How does a worker survive an outage?"),
             "it was tried in vain: {both:?}"
         );
-        let open = vec!["stayed uncovered: How are bees fed?".to_owned()];
+        let open = vec!["stayed uncovered: How are bees fed? — nothing was found on “fed”".to_owned()];
         assert!(advise_wider(&open, "How are the bees fed?"));
         assert_eq!(of_search(&asked(false), Some(&nothing), false), None);
     }

@@ -29,6 +29,9 @@ const MAX_STEPS: usize = 10;
 /// Coverage above which no further search is made.
 const GOOD: f64 = 0.7;
 
+/// What stands between a question and that of which nothing was found.
+pub(super) const NOTHING_ON: &str = " — nothing was found on ";
+
 pub(super) fn next(offer: &TaskOffered, task: &PlanTask, steps: &[Step]) -> OfflineMove {
     let asked = asked_in(task);
     let question = question(&asked.question, &asked.also);
@@ -320,7 +323,13 @@ fn conclusion(findings: &[Finding], asked: &SearchQuery) -> String {
 }
 
 fn unanswered(asked: &SearchQuery, answer: &FoundAnswer) -> Vec<String> {
-    if answer.is_answered() { Vec::new() } else { vec![asked.question.clone()] }
+    if !answer.is_answered() {
+        return vec![asked.question.clone()];
+    }
+    if answer.missing.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("{}{NOTHING_ON}{}", asked.question, listed(&answer.missing))]
 }
 
 fn milestones(observed: &Observed, findings: &[Finding]) -> Vec<String> {

@@ -36,7 +36,7 @@ pub(super) fn decide_on_failure(
     case: &StepContext<'_>,
 ) -> NextStep {
     if *failure == ParseFailure::NoAction
-        && let Some(next) = taken_as_text(history, &answer.said, case)
+        && let Some(next) = taken_as_text(history, &answer.said, asked, case)
     {
         return next;
     }

@@ -1,6 +1,6 @@
 //! A result that was written as plain text instead of being submitted. Pure.
 
-use muster_shared::flow::{Action, Thought};
+use muster_shared::flow::{Action, Observation, ObservationStatus, Thought};
 
 use super::decide::{ChosenAction, NextStep, StepContext};
 use super::history::History;
@@ -11,11 +11,18 @@ use crate::roles::Submission;
 /// Characters above which a text is taken as a result without asking again.
 const LONG: usize = 600;
 
-/// Takes a long text without an action as the result. A short one is requested again as a submission: it may be a result, an
-/// announcement or a refusal, and no rule distinguishes these.
-pub(super) fn taken_as_text(history: &History, said: &str, case: &StepContext<'_>) -> Option<NextStep> {
+/// Takes a long text without an action as the result. A short one is requested once more as a submission: it may be a
+/// result, an announcement or a refusal, and no rule distinguishes these. It is the result if it comes again after a
+/// successful step.
+pub(super) fn taken_as_text(
+    history: &History,
+    said: &str,
+    asked: u32,
+    case: &StepContext<'_>,
+) -> Option<NextStep> {
     let text = said.trim();
-    if !case.has_model || !is_long(text) {
+    let insists = asked > 1 && has_learnt(history);
+    if !case.has_model || text.is_empty() || !(is_long(text) || insists) {
         return None;
     }
     let product = (case.rules.from_prose?)(case.offer, text);
@@ -25,6 +32,11 @@ pub(super) fn taken_as_text(history: &History, said: &str, case: &StepContext<'_
     Some(verified(history, chosen, Submission::done(product), case))
 }
 
+fn has_learnt(history: &History) -> bool {
+    let good = |seen: &Observation| seen.status == ObservationStatus::Success;
+    history.steps().iter().any(|step| step.observations().any(good))
+}
+
 /// Whether a text is so long that it is taken as a result.
 pub(super) fn is_long(text: &str) -> bool {
     text.chars().nth(LONG).is_some()
@@ -32,7 +44,7 @@ pub(super) fn is_long(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use muster_shared::flow::{ObservationStatus, Product};
+    use muster_shared::flow::Product;
     use muster_shared::ids::Role;
     use serde_json::json;
 
@@ -42,17 +54,18 @@ mod tests {
     use crate::testing::{leaf, step};
 
     #[test]
-    fn only_long_text_is_taken_as_a_result() {
+    fn text_is_taken_as_a_result_if_it_is_long_or_comes_again() {
         let offer = leaf(Role::Worker);
         let mut history = History::default();
         history.push(step(1, "calculator", json!({"expression": 1}), ObservationStatus::Success), false);
-        let taken =
-            |said: &str| in_case(&offer, true, StepLimits::USUAL, |case| taken_as_text(&history, said, case));
+        let taken = |said: &str, asked| {
+            in_case(&offer, true, StepLimits::USUAL, |case| taken_as_text(&history, said, asked, case))
+        };
         let long = "The limit is eight. ".repeat(40);
-        for short in ["", "17.5 % of 2480 is 434.", "Let me check the second file.", "I cannot help."] {
-            assert_eq!(taken(short), None, "{short:?}");
+        for (short, again) in [("", false), ("17.5 % of 2480 is 434.", true), ("Let me check it.", true)] {
+            assert_eq!((taken(short, 1), taken(short, 2).is_some()), (None, again), "{short:?}");
         }
-        let Some(NextStep::Submit { submission, .. }) = taken(&long) else { panic!("not taken") };
+        let Some(NextStep::Submit { submission, .. }) = taken(&long, 1) else { panic!("not taken") };
         let Some(Product::Result(result)) = submission.product else { panic!("no result") };
         assert_eq!((result.conclusion.as_str(), result.body.as_str()), ("The limit is eight.", long.trim()));
     }

@@ -8,6 +8,7 @@ use muster_shared::plan::reference;
 
 use crate::planner::{is_check, to_compute};
 use crate::rank::share_in_common;
+use crate::researcher::NOTHING_ON;
 use crate::subquestions::asked_by;
 use crate::text::stem_set;
 use crate::worker::{COMPUTED, DROPPED};
@@ -137,7 +138,7 @@ impl Material {
     /// questions.
     fn as_put(&self, leaf: &LeafRef) -> Option<String> {
         let of_findings = leaf.result.findings.iter().map(|finding| finding.subquestion.as_str());
-        let open = leaf.result.unanswered.iter().map(String::as_str);
+        let open = leaf.result.unanswered.iter().filter_map(|open| open.split(NOTHING_ON).next());
         let is_own = |asked: &&str| {
             *asked != COMPUTED && !self.sections.iter().any(|section| section.subquestion == **asked)
         };

@@ -48,15 +48,6 @@ fn stopped(fleet: &Fleet) -> Vec<String> {
     told.collect()
 }
 
-/// A committee of which one does not agree.
-pub(super) fn divided() -> Fleet {
-    let mut fleet = begun("committee:3");
-    for (member, says) in [("1~a", "red"), ("1~b", "Red."), ("1~c", "green")] {
-        fleet.do_task(member, result(says));
-    }
-    fleet
-}
-
 #[test]
 fn each_member_is_a_task_of_its_own_and_the_task_is_in_work() {
     let fleet = begun("committee:3");

@@ -153,7 +153,6 @@ fn decided(by: &AgentId) -> Decided {
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
-        readings: Vec::new(),
         events: Vec::new(),
         offer: None,
     }

@@ -5,7 +5,7 @@ use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{ApplyError, Decided, Entry, RecordEvent, RunEvent, RunState, apply};
 use serde::Serialize;
 
-use crate::decide::{Recorded, RecordedReadings, Situation, decide};
+use crate::decide::{Recorded, Situation, decide};
 
 /// How much of a record was decided again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -68,14 +68,12 @@ fn check(
     offers: &[&TaskOffered],
 ) -> Result<(), Box<Divergence>> {
     let placing = Recorded(&decided.placements);
-    let reading = RecordedReadings(&decided.readings);
     let situation = Situation {
         id: run,
         now: decided.now,
         capacity: &decided.capacity,
         specialists: &decided.specialists,
         placing: &placing,
-        reading: &reading,
     };
     let again = decide(state, &decided.inputs, situation).map_err(|error| cannot(seq, &error))?;
     let events: Vec<&RunEvent> = again.events.iter().collect();

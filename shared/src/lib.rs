@@ -9,7 +9,6 @@ pub mod blueprint;
 pub mod claim;
 pub mod conflict;
 pub mod contract;
-pub mod expected;
 pub mod explain;
 pub mod facts;
 pub mod flow;

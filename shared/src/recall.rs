@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::flow::RunLessons;
 use crate::ids::RunId;
-use crate::text::stop::is_light_in_question;
+use crate::text::stop::is_light_in_search;
 
 /// Most runs whose lessons are held; the oldest go first.
 const MOST_RUNS: usize = 500;
@@ -107,7 +107,7 @@ impl Lessons {
 /// The telling words of a text.
 fn words(text: &str) -> BTreeSet<String> {
     let telling = words_in_order(text).into_iter().filter(|word| word.chars().count() > 2);
-    telling.filter(|word| !is_light_in_question(word)).take(MOST_WORDS).collect()
+    telling.filter(|word| !is_light_in_search(word)).take(MOST_WORDS).collect()
 }
 
 /// All words in lower case, without the ending of the plural.

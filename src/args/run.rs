@@ -15,8 +15,8 @@ use crate::settings::Dollars;
 const EFFORTS: &str = "\
 Effort, with the model calls that most goals take:
   quick     one agent, whose result is the report; no plan, no reflection, no check by a model (1 to 5)
-  standard  begins as one agent; planned where the goal is large or separable or the agent asks for it; reflects
-            after failures and surprises only (1 to 15)
+  standard  starts as one agent; planned if the goal lists items or the agent requests it; reflects after failures
+            and surprises only (1 to 15)
   thorough  plans, reflects on every task, refines, verifies critical tasks, has a writer write (about three
             times standard)
 Each gives values to settings that nobody set (limits.planning, limits.reflection, …): `muster config limits`.";
@@ -109,8 +109,7 @@ pub(crate) struct RunArgs {
     /// Domain whose orchestrators handle the run (`orchestrator.domains`); default: any.
     #[arg(long, value_name = "NAME")]
     pub(crate) domain: Option<String>,
-    /// When to call a planner: auto (unless the goal is small), always, never or sparing (only for goals that are large or
-    /// separable, or when the agent asks for it).
+    /// When to call a planner: auto (for goals that list items, or when the agent requests it), always or never.
     #[arg(long, value_name = "WHEN", value_enum)]
     pub(crate) planning: Option<PlanningChoice>,
     /// Print one JSON object at the end: run, status, report, usage, times.
@@ -148,14 +147,12 @@ pub(crate) struct RightsArgs {
 /// Whether a planner is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlanningChoice {
-    /// Unless the goal is small.
+    /// For goals that list items, or when the agent requests it.
     Auto,
     /// For every goal.
     Always,
     /// Never.
     Never,
-    /// Only where it is needed.
-    Sparing,
 }
 
 /// How much is done for a goal.

@@ -249,7 +249,6 @@ const fn planning(args: &RunArgs) -> Option<Planning> {
         Some(PlanningChoice::Auto) => Some(Planning::Auto),
         Some(PlanningChoice::Always) => Some(Planning::Always),
         Some(PlanningChoice::Never) => Some(Planning::Never),
-        Some(PlanningChoice::Sparing) => Some(Planning::Sparing),
         None => None,
     }
 }

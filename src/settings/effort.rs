@@ -34,8 +34,8 @@ pub(crate) enum Effort {
     /// One agent, and its result is the report: no plan, no reflection, no changes, no check by a model. 1 to 5 model
     /// calls for most goals.
     Quick,
-    /// Begins as one agent, and is planned where the goal is large, separable or needs specialists, or where that agent
-    /// asks for it. Reflects after failures and surprises only. 1 to 15 model calls for most goals.
+    /// Starts as one agent; planned if the goal lists several items or that agent requests it. Reflects after failures and
+    /// surprises only. 1 to 15 model calls for most goals.
     #[default]
     Standard,
     /// Plans, reflects on every task, refines, verifies critical tasks, improves plans from earlier runs, has a writer
@@ -48,8 +48,8 @@ impl Effort {
     fn values(self) -> Vec<(&'static str, ValueKind)> {
         let (planning, reflection, writer, verification) = match self {
             Self::Quick => ("never", "none", "unless-single", "off"),
-            Self::Standard => ("sparing", "when-needed", "unless-single", "cited"),
-            Self::Thorough => ("auto", "full", "always", "own"),
+            Self::Standard => ("auto", "when-needed", "unless-single", "cited"),
+            Self::Thorough => ("always", "full", "always", "own"),
         };
         vec![
             ("limits.planning", planning.into()),
@@ -131,7 +131,7 @@ mod tests {
     fn standard_and_quick_ask_models_less_often() {
         let standard = loaded("", &[]);
         let limits = &standard.settings.limits;
-        assert_eq!((limits.planning, limits.reflection), (Planning::Sparing, ReflectionLevel::WhenNeeded));
+        assert_eq!((limits.planning, limits.reflection), (Planning::Auto, ReflectionLevel::WhenNeeded));
         assert_eq!((limits.writer, limits.verification), (Writing::UnlessSingle, ModelVerification::Cited));
         assert!(!limits.iterate_plans);
         assert_eq!(origin(&standard, "limits.reflection"), "effort standard");

@@ -18,7 +18,6 @@ mod clients;
 mod cluster;
 mod conflicts;
 mod context;
-mod contradictions;
 mod control;
 mod dashboard;
 mod deaths;

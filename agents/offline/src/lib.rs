@@ -22,7 +22,6 @@ macro_rules! pattern {
 mod answers_tests;
 mod arithmetic;
 mod by_blueprint;
-mod claims;
 mod draft_reviewer;
 #[cfg(test)]
 mod large_tests;

@@ -102,7 +102,7 @@ fn planned(offer: &TaskOffered) -> (Thought, PlanDraft) {
     } else {
         "There are no documents: only what can be computed can be answered."
     };
-    let draft = PlanDraft { goal: offer.goal.clone(), tasks, questions: Vec::new() };
+    let draft = PlanDraft { goal: offer.goal.clone(), tasks, ..PlanDraft::default() };
     (thought(text, reasoning, "Submit the plan."), draft)
 }
 

@@ -1,4 +1,4 @@
-//! Reflecting by rule: what was done, which words of the question found no answer, how the tools did.
+//! Reflecting by rule: what was done, which questions found no answer, how the tools did.
 
 use muster_shared::flow::{
     Ending, ObservationStatus, PlanTask, Product, Reflection, SearchQuery, StepDigest, TaskResult, ToolNote,
@@ -7,10 +7,9 @@ use muster_shared::ids::Role;
 
 use super::observed::{CALCULATOR, READ, SEARCH};
 use super::planner::is_check;
-use super::question::question;
 use super::researcher::{listed, wider_words};
 use super::subquestions::asked_in;
-use super::text::{counted, shorten, stem_set};
+use super::text::{counted, shorten};
 use super::{OfflineMove, lessons, thought};
 
 /// Confidence below which the best finding is weak, in percent.
@@ -30,11 +29,10 @@ pub(super) fn next(
         None if searched => vec![asked.question.clone()],
         None => Vec::new(),
     };
-    let bare = result.map(|result| bare_words(&asked, result)).unwrap_or_default();
     let refine = if searched && ending.is_success() { refine(&asked, result, &uncovered) } else { None };
     let reflection = Reflection {
         summary: summary(task, ending, reason, result, steps),
-        on_plan: on_plan(task, &asked, result, &bare, refine.as_deref()),
+        on_plan: on_plan(task, &asked, result, refine.as_deref()),
         on_tools: on_tools(steps),
         uncovered,
         refine,
@@ -43,7 +41,7 @@ pub(super) fn next(
     OfflineMove::submit(
         thought(
             format!("Compare what “{}” was to cover with what it gave.", task.name),
-            "A question is covered when a finding has its telling words.",
+            "A question without a finding stays open.",
             "Submit the reflection.",
         ),
         &Product::Reflection(reflection),
@@ -52,18 +50,6 @@ pub(super) fn next(
 
 fn uncovered(result: &TaskResult) -> Vec<String> {
     result.unanswered.iter().map(|text| shorten(text, 300)).collect()
-}
-
-/// The telling words of the question that stand in no finding.
-fn bare_words(asked: &SearchQuery, result: &TaskResult) -> Vec<String> {
-    let found: Vec<_> = result.findings.iter().map(|finding| stem_set(&finding.text)).collect();
-    question(&asked.question, &[])
-        .terms
-        .into_iter()
-        .filter(|term| !term.light)
-        .filter(|term| !found.iter().any(|stems| stems.contains(&term.stem) || !term.near.is_disjoint(stems)))
-        .map(|term| term.word)
-        .collect()
 }
 
 /// Why another search could help: something is open, and was not searched for twice.
@@ -112,13 +98,9 @@ fn on_plan(
     task: &PlanTask,
     asked: &SearchQuery,
     result: Option<&TaskResult>,
-    bare: &[String],
     refine: Option<&str>,
 ) -> Vec<String> {
     let mut notes = Vec::new();
-    if !bare.is_empty() && task.role == Role::Researcher && result.is_some() {
-        notes.push(format!("no finding has the word {}", listed(bare)));
-    }
     if task.role == Role::Researcher {
         notes.extend(lessons::of_search(asked, result, refine.is_some()));
     }

@@ -61,7 +61,7 @@ pub(super) fn anew(offer: &TaskOffered, brief: &ReplanBrief) -> OfflineMove {
         brief.reasons.join("; "),
         counted(count, "search is", "searches are"),
     );
-    let draft = PlanDraft { goal: brief.plan.goal.clone(), tasks, questions: Vec::new() };
+    let draft = PlanDraft { goal: brief.plan.goal.clone(), tasks, ..PlanDraft::default() };
     submit(text, "What ended well stays; the rest is not tried the same way twice.", draft)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use muster_shared::flow::{
-    Advice, Citation, Claim, Finding, PlanTask, Product, SearchQuery, Step, TaskOffered, TaskResult,
+    Advice, Citation, Finding, PlanTask, Product, SearchQuery, Step, TaskOffered, TaskResult,
 };
 
 use super::observed::{Block, Observed, read_call, search_call};
@@ -15,7 +15,7 @@ use super::statements::{
 use super::subquestions::asked_in;
 use super::text::{capitalise, counted, related, shorten, stem, stem_set};
 use super::wanted::Wanted;
-use super::{OfflineMove, claims, thought};
+use super::{OfflineMove, thought};
 
 /// Most searches of one task.
 const MAX_SEARCHES: usize = 3;
@@ -28,6 +28,7 @@ const LINES_AFTER: u32 = 14;
 const MAX_STEPS: usize = 10;
 /// Coverage above which no further search is made.
 const GOOD: f64 = 0.7;
+
 /// What stands between a question and that of which nothing was found.
 pub(super) const NOTHING_ON: &str = " — nothing was found on ";
 
@@ -93,7 +94,7 @@ fn next_search(
         .find(|query| observed.searches.iter().all(|search| &search.query != query))?;
     Some(search_call(
         thought(
-            format!("The question is covered to {}.", percent(answer.best_coverage())),
+            format!("See whether other words find more on: {}", asked.question),
             if answer.missing.is_empty() {
                 "The documents may say more of it in other words.".to_owned()
             } else {
@@ -203,26 +204,20 @@ fn submit(asked: &SearchQuery, answer: &FoundAnswer, observed: &Observed) -> Off
     let unanswered = unanswered(asked, answer);
     let result = TaskResult {
         conclusion: conclusion(&findings, asked),
-        body: String::new(),
         milestones: milestones(observed, &findings),
         advice: (!unanswered.is_empty()).then(|| Advice {
             refine: !asked.widened,
-            reason: format!("not covered by what was found: {}", unanswered.join("; ")),
+            reason: format!("nothing that answers it was found: {}", unanswered.join("; ")),
             plan: None,
             suggestions: Vec::new(),
         }),
         findings,
         unanswered,
-        claims: answer.chosen.iter().filter_map(claims::claim).take(Claim::MOST).collect(),
-        data: None,
+        ..TaskResult::default()
     };
     let text = match result.findings.len() {
         0 => format!("The documents seen do not answer: {}", asked.question),
-        1 => "One statement answers the question.".to_owned(),
-        count => format!(
-            "{count} statements answer the question, the best covering {} of it.",
-            percent(answer.best_coverage())
-        ),
+        count => format!("{} found.", counted(count, "passage", "passages")),
     };
     OfflineMove::submit(
         thought(text, "", "Submit what was found, each with its place."),
@@ -352,10 +347,6 @@ fn milestones(observed: &Observed, findings: &[Finding]) -> Vec<String> {
         count => format!("{} cited", counted(count, "statement", "statements")),
     });
     reached
-}
-
-fn percent(share: f64) -> String {
-    format!("{} %", (share.clamp(0.0, 1.0) * 100.0).round())
 }
 
 /// Words in quotes, with commas and an "or" before the last.

@@ -8,7 +8,7 @@ use muster_shared::flow::{ModelCall, Note, Observation, ObservationStatus, SpinL
 use muster_shared::text::first_line;
 use serde_json::Value;
 
-use super::decide::{ChosenAction, NextStep, StepContext, in_prose, submitted, tool_call};
+use super::decide::{ChosenAction, NextStep, StepContext, in_prose, tool_call};
 use super::history::History;
 use super::loop_detection::follow;
 use super::parse::parse_whole_document;
@@ -29,7 +29,7 @@ pub enum ConsultQuestion {
     Verify(Verify),
     /// What an action is about that is thought rather than done.
     Act,
-    /// Whether a few words, without any action or submitted as a result, decline the task.
+    /// Whether a few words without any action decline the task.
     Declined,
 }
 
@@ -95,11 +95,7 @@ pub fn consulted(
         ConsultQuestion::Verify(asked) => judged(history, chosen, asked, said, case),
         ConsultQuestion::Declined => {
             let declined = said.is_ok_and(|said| said["declined"] == true);
-            if chosen.action.arguments.is_null() {
-                in_prose(history, &chosen.thought.text, declined, case)
-            } else {
-                submitted(history, chosen, declined, case)
-            }
+            in_prose(history, &chosen.thought.text, declined, case)
         }
         ConsultQuestion::Act => {
             let (status, content) = match said {

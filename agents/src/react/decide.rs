@@ -2,21 +2,21 @@
 
 use muster_corpus::CitedPlace;
 use muster_shared::flow::{
-    Action, FurtherAction, Note, Observation, ObservationStatus, Product, Refusal, RolePermission,
-    RolePermissions, TaskOffered, Thought, Use,
+    Action, FurtherAction, Note, Observation, ObservationStatus, Refusal, RolePermission, RolePermissions,
+    TaskOffered, Thought, Use,
 };
 use muster_shared::plan::tools::is_same;
 use serde_json::Value;
 
 use super::consult::{ConsultQuestion, reasons_alike};
-use super::failure::{decide_on_failure, decide_on_refusal, declines, unusable};
+use super::failure::{decide_on_failure, decide_on_refusal, unusable};
 pub(super) use super::failure::{in_prose, taken_as_it_is};
 use super::further::{FIND_TOOL, used_tool};
 use super::history::History;
 pub use super::limits::StepLimits;
 use super::loop_detection::{refused, spinning};
 use super::mend;
-use super::parse::{ParseFailure, ParsedAction, ParsedAnswer, is_refusal};
+use super::parse::{ParseFailure, ParsedAction, ParsedAnswer};
 use super::partial::best_partial;
 use super::several::with_more;
 use super::submit::{ModelAnswer, ask_again};
@@ -271,43 +271,12 @@ fn decide_on_submission(
         case.rules.submission(case.offer, &chosen.action.arguments)
     });
     match read {
-        Ok(submission) if case.has_model && sounds_declined(&submission) => {
-            NextStep::Consult { chosen, question: ConsultQuestion::Declined }
-        }
         Ok(submission) => match mend::told(history, &mut chosen, &submission, case) {
             Some(observation) => NextStep::Refuse { chosen, observation },
             None => verified(history, chosen, submission, case),
         },
         Err(faults) if asked < case.limits.max_asks => again(ask_again(&faults)),
         Err(faults) => conclude(unusable(asked, &faults.join("; "))),
-    }
-}
-
-/// Whether a result that is said to be one reads like a refusal. A text that was asked for may, so that words alone do not
-/// decide it.
-fn sounds_declined(submission: &Submission) -> bool {
-    match &submission.product {
-        Some(Product::Result(result)) => {
-            submission.ending.is_success() && result.findings.is_empty() && is_refusal(&result.conclusion)
-        }
-        _ => false,
-    }
-}
-
-/// What follows once it is known whether a submission declines the task.
-pub(super) fn submitted(
-    history: &History,
-    chosen: ChosenAction,
-    declined: bool,
-    case: &StepContext<'_>,
-) -> NextStep {
-    match case.rules.submission(case.offer, &chosen.action.arguments) {
-        Ok(_) if declined => {
-            let said = chosen.action.arguments["conclusion"].as_str().unwrap_or_default();
-            declines(history, said, 1, case)
-        }
-        Ok(submission) => verified(history, chosen, submission, case),
-        Err(faults) => conclude(unusable(1, &faults.join("; "))),
     }
 }
 

@@ -1,5 +1,5 @@
-use muster_shared::flow::Ending;
 use muster_shared::flow::response::DECLINED;
+use muster_shared::flow::{Ending, Product};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ fn a_first_answer_leads_to_one_next_step() {
         (failed(ParseFailure::Empty, ""), 1, "ask again"),
         (failed(ParseFailure::Empty, ""), 3, "conclude model failed"),
         (failed(ParseFailure::NoAction, "It is depth."), 2, "ask again"),
-        // Few words may be a refusal that no rule knows.
+        // Few words may be a refusal: no rule tells.
         (failed(ParseFailure::NoAction, "It is depth."), 3, "consult"),
         (failed(ParseFailure::NoAction, LONG), 1, "submit"),
         (failed(ParseFailure::CutOff, "{"), 1, "ask again"),
@@ -140,37 +140,6 @@ fn a_few_words_are_taken_unless_they_decline() {
     assert_eq!(notes, [Note::Declined { times: LIMITS.max_asks }]);
     assert_eq!(word(&decided_upon(Ok(json!({"declined": false})))), "conclude partial");
     assert_eq!(word(&decided_upon(Err("no answer".into()))), "conclude partial");
-}
-
-#[test]
-fn a_refusal_that_is_submitted_as_a_result_is_none() {
-    use crate::react::consult::consulted;
-    let offer = leaf(Role::Worker);
-    let toolset = toolset(&offer);
-    let (rules, permissions) = (rules_for(&offer.work), RolePermissions::OPEN);
-    let case =
-        StepContext { offer: &offer, rules, toolset: &toolset, permissions, has_model: true, limits: LIMITS };
-    let history = History::default();
-    let decided_upon = |conclusion: &str| {
-        let submitted = json!({ "ending": "done", "conclusion": conclusion });
-        decide(&history, &answer(Some("why"), "submit", submitted), 1, &case)
-    };
-    let asked =
-        |next: &NextStep| matches!(next, NextStep::Consult { question: ConsultQuestion::Declined, .. });
-    assert!(!asked(&decided_upon("The depth is 3 m.")));
-    let next = decided_upon("I'm sorry, but I can't assist with that request.");
-    let NextStep::Consult { chosen, question: ConsultQuestion::Declined } = next else { panic!("{next:?}") };
-    assert!(asked(&resumed(&history, chosen.clone(), &case)), "the same when the process died meanwhile");
-    let after = |said| consulted(&history, chosen.clone(), ConsultQuestion::Declined, said, &case);
-    let NextStep::Conclude { submission, .. } = after(Ok(json!({ "declined": true }))) else {
-        panic!("it goes on")
-    };
-    assert_eq!(submission.ending, Ending::Escalate);
-    assert!(submission.reason.ends_with("I can't assist with that request."), "{}", submission.reason);
-    // A letter that declines an offer may be what was asked for.
-    for said in [Ok(json!({ "declined": false })), Err("no answer".into())] {
-        assert!(!matches!(after(said), NextStep::Conclude { .. }), "it is taken as any result");
-    }
 }
 
 #[test]

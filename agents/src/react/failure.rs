@@ -36,7 +36,7 @@ pub(super) fn decide_on_failure(
     case: &StepContext<'_>,
 ) -> NextStep {
     if *failure == ParseFailure::NoAction
-        && let Some(next) = taken_as_text(history, &answer.said, case)
+        && let Some(next) = taken_as_text(history, &answer.said, asked, case)
     {
         return next;
     }
@@ -69,7 +69,7 @@ pub(super) fn decide_on_refusal(
 /// What becomes of a step that no answer led to.
 enum GivenUp {
     Concluded(Submission),
-    /// A few words would be taken for the result, and may be a refusal that no rule knows.
+    /// A few words would be taken as the result, and may be a refusal: the model decides.
     InDoubt(ChosenAction),
 }
 
@@ -132,7 +132,7 @@ pub(super) fn unusable(asked: u32, why: &str) -> Submission {
 }
 
 /// The task was declined: a person has to look.
-pub(super) fn declines(history: &History, said: &str, times: u32, case: &StepContext<'_>) -> NextStep {
+fn declines(history: &History, said: &str, times: u32, case: &StepContext<'_>) -> NextStep {
     let reason = format!("{DECLINED}: {}", first_line(said, SAID));
     let notes = vec![Note::Declined { times }];
     NextStep::Conclude { submission: escalated(history, case, reason), notes }

@@ -101,7 +101,7 @@ fn a_patch_changes_the_plan_that_was_submitted() {
     assert!(chosen.action.arguments["tasks"].is_array(), "the whole plan stands in the record");
     // What was refused elsewhere can be changed as well; what never was cannot.
     let task = TaskDraft { name: "Add".into(), goal: "add".into(), ..TaskDraft::default() };
-    let refused = PlanDraft { goal: "g".into(), tasks: vec![task], questions: Vec::new() };
+    let refused = PlanDraft { goal: "g".into(), tasks: vec![task], ..PlanDraft::default() };
     let patch = json!({"patch": [{"task": "Add", "set": {"goal": "add up"}}]});
     let Product::Plan(draft) = product(decided(&planning(Some(&refused)), &[], &patch, true)) else {
         panic!()

@@ -256,7 +256,8 @@ fn table() -> Vec<NextStep> {
     let spun = Scene::new(told_so(2, &Note::Spin { level: SpinLevel::SameAction, times: 1 }));
     let full = Scene::new(searched(1..=5, Success));
     let barren = Scene::new(searched(1..=5, Error));
-    let half = acts(Action::SUBMIT, json!({"ending": "done", "conclusion": "the rest is TBD"}));
+    let finding = json!({"text": "so it is", "verified": true});
+    let half = acts(Action::SUBMIT, json!({"ending": "done", "conclusion": "c", "findings": [finding]}));
     let citing = acts(Action::SUBMIT, json!({"ending": "done", "conclusion": "so it is (a.md:3)"}));
     let with_documents = Scene { documents: true, ..start.clone() };
     let critical = Scene { critical: true, ..start.clone() };

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 pub(super) use self::doubts::edit;
 use self::doubts::{compared, disputed, doubts_in, is_due};
-use self::rules::{faults_of, unmet};
+use self::rules::faults_of;
 use super::consult::ConsultQuestion;
 use super::decide::{ChosenAction, NextStep, StepContext};
 use super::history::History;
@@ -56,13 +56,10 @@ fn checked_by_rules(
 ) -> NextStep {
     let as_submitted = submission.clone();
     let submission = lookup::corrected(submission, places);
-    let of_places = places.faults();
     let mut faults = faults_of(&submission, case);
-    let unmet = unmet(history, &submission, case);
-    // Without a model, only an unmet expectation makes the result partial.
-    let is_part = case.has_model && !faults.is_empty() || !unmet.is_empty();
-    faults.extend(of_places);
-    faults.extend(unmet);
+    // Statements with a proven fault are left out and named; that makes no part.
+    let is_part = case.has_model && !faults.is_empty();
+    faults.extend(places.faults());
     let holds = faults.is_empty() && doubts_in(&chosen.notes).is_empty();
     chosen.notes.push(Note::Verified { by: Verifier::Rules, faults: faults.clone() });
     if !holds && (!faults.is_empty() || may_be_mended(history, case)) {

@@ -8,7 +8,7 @@ use muster_shared::flow::{
     Specialty, TaskOffered, TaskStatus, Work,
 };
 use muster_shared::ids::{Role, TaskIndex};
-use muster_shared::plan::tools::{MostAlike, Nameable};
+use muster_shared::plan::tools::Nameable;
 use muster_shared::plan::{
     self, PlanProblem, RefineRules, Rigour, Values, matching, refine_by, replan, tools as tool_rules,
 };
@@ -72,7 +72,7 @@ impl<'a> Against<'a> {
             limits,
             roles: roles.iter().filter_map(|role| role.parse().ok()).collect(),
             specialists,
-            named: Nameable { tools, blueprints, meant: &MostAlike },
+            named: Nameable { tools, blueprints },
             statuses: &held_to.statuses,
             values: Values::new(&held_to.context, &held_to.statuses),
         }

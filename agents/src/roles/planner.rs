@@ -26,6 +26,11 @@ fn schema(offer: &TaskOffered) -> Value {
         "properties": {
             "goal": {"type": "string", "description": "the goal in your words"},
             "tasks": {"type": "array", "items": task_schema(roles, blueprints, levels(offer)), "minItems": 1},
+            "uncovered": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "parts of the goal that no task covers"
+            },
             "patch": patch::schema()
         },
         "required": []
@@ -123,8 +128,8 @@ fn read(_: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submis
     });
     let tasks = tasks.unwrap_or_default().into_iter();
     let tasks = tasks.map(|task| propose_task(task, TaskIndex::MAX_DEPTH, faults)).collect();
-    let questions = document.texts("questions");
-    Submission::done(Product::Plan(PlanDraft { goal: document.text("goal"), tasks, questions }))
+    let (questions, uncovered) = (document.texts("questions"), document.texts("uncovered"));
+    Submission::done(Product::Plan(PlanDraft { goal: document.text("goal"), tasks, questions, uncovered }))
 }
 
 /// A task as it is proposed, with `levels` levels of those below it. A text alone says what is to be done; what is

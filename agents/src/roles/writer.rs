@@ -27,6 +27,7 @@ fn schema(_: &TaskOffered) -> Value {
             "title": {"type": "string", "description": "one line"},
             "body": {"type": "string", "description": "the whole report in Markdown"},
             "unanswered": {"type": "array", "items": {"type": "string"}, "description": "what was asked and could not be answered"},
+            "contradictions": {"type": "array", "items": {"type": "string"}, "description": "results that contradict each other"},
             "answers": super::answers_to_doubts()
         },
         "required": ["title", "body", "unanswered"]
@@ -41,6 +42,7 @@ fn read(offer: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Su
         title: if title.is_empty() { title_of(offer) } else { title },
         body: closed(with_data(body, offer)),
         unanswered,
+        contradictions: document.texts("contradictions"),
         // Only the loop knows which mind wrote it.
         offline: false,
         partial: false,

@@ -299,7 +299,7 @@ fn failures_are_typed_and_tell_the_model_what_to_send() {
     let kinds: &[StepContext] = &[
         ("", |failure| matches!(failure, ParseFailure::Empty)),
         ("Just prose.", |failure| matches!(failure, ParseFailure::NoAction)),
-        ("I'm sorry, but I can't do that.", |failure| matches!(failure, ParseFailure::Refusal { .. })),
+        ("[declined] for policy reasons", |failure| matches!(failure, ParseFailure::Refusal { .. })),
         (r#"{"a": 1}"#, |failure| matches!(failure, ParseFailure::NoActionName)),
     ];
     for (text, is) in kinds {

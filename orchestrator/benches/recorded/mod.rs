@@ -279,7 +279,7 @@ fn product(work: &Work) -> Product {
                 ..TaskDraft::default()
             };
             let tasks = (1..=LEAVES).map(task).collect();
-            Product::Plan(PlanDraft { goal: "Add up.".into(), tasks, questions: Vec::new() })
+            Product::Plan(PlanDraft { goal: "Add up.".into(), tasks, ..PlanDraft::default() })
         }
         Work::Reflect { .. } => Product::Reflection(Reflection {
             summary: "Three sums, one result.".into(),

@@ -5,8 +5,6 @@ use muster_shared::flow::{Acceptance, Ending, FailureKind, Product, TaskResult};
 use muster_shared::ids::{AgentId, Role, Seq, TaskIndex};
 use muster_shared::run::{AgentEvent, RunState};
 
-use super::reading::Reader;
-
 /// Most faults that are named.
 const MOST_FAULTS: usize = 5;
 
@@ -33,12 +31,7 @@ pub(super) struct Given<'a> {
 }
 
 /// What is wrong with the result of a task, by rule; nothing when it counts.
-pub(super) fn fault(
-    run: &RunState,
-    index: &TaskIndex,
-    given: Given<'_>,
-    reader: &Reader<'_>,
-) -> Option<Fault> {
+pub(super) fn fault(run: &RunState, index: &TaskIndex, given: Given<'_>) -> Option<Fault> {
     let Given { ending, result, contract_violation } = given;
     let held_to = contract_violation.map(broken).or_else(|| too_large(result));
     if held_to.is_some() {
@@ -58,18 +51,13 @@ pub(super) fn fault(
     }
     // Whoever names milestones means them; one that says it is not done has said what is missing.
     let (reached, set) = (result.milestones.len(), task.milestones.len());
-    if ending == Ending::Done && reached > 0 && reached < set {
-        return Some(not_accepted(format!(
+    (ending == Ending::Done && reached > 0 && reached < set).then(|| {
+        not_accepted(format!(
             "{reached} of {set} milestones were reached ({}); set were: {}",
             result.milestones.join("; "),
             task.milestones.join("; ")
-        )));
-    }
-    if ending != Ending::Done {
-        return None;
-    }
-    let unmet = reader.unmet(index, &task.expected_output, result);
-    (!unmet.is_empty()).then(|| not_accepted(listed(&unmet)))
+        ))
+    })
 }
 
 fn broken(faults: &[String]) -> Fault {

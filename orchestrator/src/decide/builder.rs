@@ -13,14 +13,12 @@ use uuid::Uuid;
 
 use super::as_it_was::AsItWas;
 use super::effect::Effect;
-use super::reading::Reader;
 use super::{Decision, Situation, is_of_agent};
 
 /// A decision in the making. Every event is folded at once, so that what is decided next sees what folding the
 /// record gives later.
 pub(super) struct DecisionBuilder<'a> {
     situation: Situation<'a>,
-    reader: Reader<'a>,
     /// In one place: it is large, and handed on from part to part.
     run: Option<Box<RunState>>,
     /// The run as it stood before, while all that was decided so far may be put off.
@@ -52,7 +50,6 @@ impl<'a> DecisionBuilder<'a> {
     pub(super) fn new(run: Option<Box<RunState>>, situation: Situation<'a>) -> Self {
         let may_wait = run.as_ref().is_some_and(|run| run.control.paused.is_none());
         Self {
-            reader: Reader::new(situation.reading),
             situation,
             run,
             before: may_wait.then(AsItWas::new),
@@ -100,11 +97,6 @@ impl<'a> DecisionBuilder<'a> {
 
     pub(super) const fn situation(&self) -> &Situation<'a> {
         &self.situation
-    }
-
-    /// Says what texts mean. What it says stands in the record with the decision.
-    pub(super) const fn reader(&self) -> &Reader<'a> {
-        &self.reader
     }
 
     /// What the roles are for that users defined. From now on the decision depends on it.
@@ -318,7 +310,7 @@ impl<'a> DecisionBuilder<'a> {
             }
             close_inputs(run, inputs);
         }
-        let Self { run, reader, before, events, offers, effects, lent, wanted, more, placements, .. } = self;
+        let Self { run, before, events, offers, effects, lent, wanted, more, placements, .. } = self;
         let told_of_specialists = self.told_of_specialists;
         Ok(Decision {
             events,
@@ -330,7 +322,6 @@ impl<'a> DecisionBuilder<'a> {
             deferrable,
             told_of_specialists,
             placements,
-            readings: reader.into_kept(),
             after: run,
             before,
         })

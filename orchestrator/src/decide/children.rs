@@ -22,7 +22,6 @@ use uuid::Uuid;
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
-use super::reading::Reader;
 use super::{Before, budget, deadline, replan, rights, survey, traced, waits, work};
 
 /// How long a run waits for word of a child before it asks again.
@@ -55,7 +54,7 @@ pub(super) struct AskingStep<'a> {
 pub(super) fn begin(decision: &mut DecisionBuilder<'_>, step: AskingStep<'_>, wanted: &ChildGoal) {
     let AskingStep { task, generation, .. } = step;
     let Some(run) = decision.open() else { return };
-    match goal(run, decision.reader(), decision.now(), task, wanted) {
+    match goal(run, decision.now(), task, wanted) {
         Ok(goal) => {
             let (child, goal) = (child_id(run, step), Box::new(goal));
             decision.emit(ChildBegun { task: task.clone(), generation, run: child, goal: goal.clone() });
@@ -72,13 +71,7 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>, step: AskingStep<'_>, wa
 }
 
 /// The goal of the child, with its part of time and budget.
-fn goal(
-    run: &RunState,
-    reader: &Reader<'_>,
-    now: Millis,
-    task: &TaskId,
-    wanted: &ChildGoal,
-) -> Result<Goal, String> {
+fn goal(run: &RunState, now: Millis, task: &TaskId, wanted: &ChildGoal) -> Result<Goal, String> {
     let TaskId::Leaf(index) = task else {
         return Err("only a task of the plan can have a run of its own".to_owned());
     };
@@ -116,7 +109,7 @@ fn goal(
     }
     let goals = run.goal.parent.iter().flat_map(|parent| parent.goals.iter().cloned());
     let goals = goals.chain([run.goal.text.clone()]).chain(own.map(str::to_owned));
-    let background = Some(Box::new(background(run, index, reader)));
+    let background = Some(Box::new(background(run, index)));
     let rights = rights::for_child(run, task);
     let (task, goals) = (task.clone(), goals.collect());
     let parent = Parent { run: run.id, task, depth, goals, rights: rights.clone(), background };
@@ -148,7 +141,7 @@ fn goal(
 
 /// What the child is told of the work that it is a part of: the person's goal, the tasks above, what its task builds on,
 /// and what was learnt.
-fn background(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Background {
+fn background(run: &RunState, index: &TaskIndex) -> Background {
     let inherited = run.goal.parent.as_ref().and_then(|parent| parent.background.as_deref()).cloned();
     let is_within = run.goal.parent.is_some();
     let Background { asked, mut above, mut results, .. } = inherited.unwrap_or_default();
@@ -158,7 +151,7 @@ fn background(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Backgro
     above.extend(run.plan_task(&index.planned()).map(|task| task.goal.clone()));
     let inputs = survey::inputs(run, &index.planned());
     results.extend(inputs.into_iter().map(|leaf| (leaf.name, leaf.result.conclusion)));
-    Background { asked, above, results, lessons: work::lessons(run, reader) }.bounded()
+    Background { asked, above, results, lessons: work::lessons(run) }.bounded()
 }
 
 fn same(one: &str, other: &str) -> bool {

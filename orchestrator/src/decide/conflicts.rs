@@ -4,15 +4,14 @@
 
 mod answers;
 mod ask;
-mod both;
+mod compatible_claims;
 mod found;
-mod near;
 mod report;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use muster_shared::conflict::{ConflictFacts, ConflictVerdict, Next, Tolerance, as_said, next};
+use muster_shared::conflict::{ConflictFacts, ConflictVerdict, Next, Subject, Tolerance, as_said, next};
 use muster_shared::flow::{About, ConflictStep, Plan};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::order;
@@ -22,16 +21,11 @@ use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
-use super::reading::Reader;
 use super::{control, survey};
-use answers::{AskedSides, answers, compared};
+use answers::answers;
 
 pub(super) use found::after_leaf;
-pub(super) use near::look as look_at_near;
 pub(super) use report::{brief, note, notes, told};
-
-/// What stands before the reason why claims were not compared.
-const NOT_COMPARED: &str = "not compared";
 
 /// Of the time that the run has left, the most that settling one conflict may take, in percent.
 const MOST_OF_THE_REST: u64 = 50;
@@ -39,6 +33,11 @@ const MOST_OF_THE_REST: u64 = 50;
 /// How far apart numbers may lie in this run and still agree; inside its committees too.
 pub(super) const fn tolerance(run: &RunState) -> Tolerance {
     Tolerance { percent: run.limits.conflicts.tolerance_percent }
+}
+
+/// Whether two texts name one subject.
+fn is_same_subject(one: &str, other: &str) -> bool {
+    Subject::of(one) == Subject::of(other)
 }
 
 /// When the time is up to settle what is found now.
@@ -64,7 +63,7 @@ pub(super) fn holds(run: &RunState, plan: &Plan, leaf: &TaskIndex) -> bool {
 
 /// The small tasks that help to settle what is open, as far as they were not offered yet.
 pub(super) fn to_settle(run: &RunState) -> Vec<TaskId> {
-    let open = |settling: &Settling| run.open_conflicts().any(|(id, _)| settling.is_for(id));
+    let open = |settling: &Settling| run.open_conflicts().any(|(id, _)| settling.conflict == id);
     let tasks = run.conflicts.settling.iter().filter(|(_, settling)| open(settling));
     let tasks = tasks.map(|(number, _)| TaskId::Settle(*number));
     tasks.filter(|task| survey::is_unoffered(run, task)).collect()
@@ -90,12 +89,7 @@ pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, why: &str) {
     let Some(run) = decision.open() else { return };
     let open: Vec<u32> = run.open_conflicts().map(|(id, _)| id).collect();
     for id in open {
-        let is_compared = decision.open().is_none_or(|run| {
-            run.conflicts.found.get(&id).is_none_or(|conflict| conflict.certain)
-                || matches!(compared(run, id), AskedSides::Answered(Ok(_)))
-        });
-        let why = if is_compared { why.to_owned() } else { format!("{NOT_COMPARED}: {why}") };
-        end(decision, id, ConflictEnd::Unsettled(why), Vec::new());
+        end(decision, id, ConflictEnd::Unsettled(why.to_owned()), Vec::new());
     }
 }
 
@@ -106,31 +100,18 @@ fn go_on(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     let Some(conflict) = run.conflicts.found.get(&id).filter(|conflict| conflict.is_open()) else {
         return false;
     };
-    let over = if let Some(why) = found::gone(run, conflict, decision.reader()) {
+    let over = if let Some(why) = found::gone(run, conflict) {
         Some(ConflictEnd::Gone(why))
     } else if conflict.until <= now {
         Some(ConflictEnd::Unsettled("the time to settle it was up".to_owned()))
-    } else if conflict.certain {
-        None
     } else {
-        match compared(run, id) {
-            AskedSides::Not | AskedSides::Pending => return false,
-            AskedSides::Answered(Ok(true)) => None,
-            AskedSides::Answered(Err(why)) => Some(ConflictEnd::Unsettled(format!("{NOT_COMPARED}: {why}"))),
-            AskedSides::Answered(Ok(false)) => {
-                Some(ConflictEnd::Gone("a model found no contradiction".to_owned()))
-            }
-        }
+        compatible_claims::holds(run, id).map(ConflictEnd::Both)
     };
     if let Some(over) = over {
         end(decision, id, over, Vec::new());
         return false;
     }
-    if let Some(why) = both::holds(run, id, decision.reader()) {
-        end(decision, id, ConflictEnd::Both(why), Vec::new());
-        return false;
-    }
-    if let Some(verdict) = known_before(run, id, decision.reader()) {
+    if let Some(verdict) = known_before(run, id) {
         settled(decision, id, verdict);
         return false;
     }
@@ -140,11 +121,11 @@ fn go_on(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
 fn follow_policy(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     let Some(run) = decision.open() else { return false };
     let Some(conflict) = run.conflicts.found.get(&id) else { return false };
-    let Some(answers) = answers(run, id, decision.reader()) else { return false };
+    let Some(answers) = answers(run, id) else { return false };
     let limits = &run.limits.conflicts;
     let known = ConflictFacts {
         policy: &limits.policy,
-        says: decision.reader().within(tolerance(run)),
+        tolerance: tolerance(run),
         authority: &limits.authority,
         answers: &answers,
     };
@@ -164,9 +145,9 @@ fn follow_policy(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
 }
 
 /// What somebody found out before who looked: whoever claims something else again does not open the question anew.
-fn known_before(run: &RunState, id: u32, reader: &Reader<'_>) -> Option<ConflictVerdict> {
+fn known_before(run: &RunState, id: u32) -> Option<ConflictVerdict> {
     let conflict = run.conflicts.found.get(&id)?;
-    let is_same = |earlier: &&ConflictState| reader.is_about(earlier, &conflict.subject);
+    let is_same = |earlier: &&ConflictState| is_same_subject(&earlier.subject, &conflict.subject);
     let earlier = run.conflicts.found.range(..id).rev().map(|(_, earlier)| earlier);
     let is_found_out =
         |verdict: &&ConflictVerdict| matches!(verdict.by, ConflictStep::Verify | ConflictStep::Person);
@@ -175,7 +156,7 @@ fn known_before(run: &RunState, id: u32, reader: &Reader<'_>) -> Option<Conflict
     let known = settled.find(is_same)?.verdict()?;
     let why =
         format!("it was found out before: {}", known.why.trim_start_matches("it was found out before: "));
-    as_said(&conflict.sides, &known.value, (known.by, why), reader.within(tolerance(run)))
+    as_said(&conflict.sides, &known.value, (known.by, why), tolerance(run))
 }
 
 /// Records a verdict, and has those who lost do their task again, told of it.
@@ -207,10 +188,7 @@ fn to_do_again(run: &RunState, conflict: &ConflictState, verdict: &ConflictVerdi
 /// Ends a conflict; who is still busy with it is told to stop.
 fn end(decision: &mut DecisionBuilder<'_>, id: u32, end: ConflictEnd, redone: Vec<TaskIndex>) {
     let Some(run) = decision.open() else { return };
-    // What is asked for several conflicts goes on for the others.
-    let others =
-        |settling: &Settling| run.open_conflicts().any(|(other, _)| other != id && settling.is_for(other));
-    let mine = run.conflicts.settling.iter().filter(|(_, settling)| settling.is_for(id) && !others(settling));
+    let mine = run.conflicts.settling.iter().filter(|(_, settling)| settling.conflict == id);
     let mine = mine.map(|(number, _)| TaskId::Settle(*number));
     let is_busy = |task: &TaskId| run.tasks.get(task).is_some_and(|state| !state.status.is_ended());
     let busy: Vec<TaskId> = mine.filter(is_busy).collect();

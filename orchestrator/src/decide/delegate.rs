@@ -11,7 +11,6 @@ use muster_shared::run::event::{HandOver, HandOverRefused, TaskDelegated};
 use muster_shared::run::{RunEvent, RunState, TaskState};
 
 use super::builder::DecisionBuilder;
-use super::reading::Reader;
 use super::{guards, peers, survey, waits};
 
 /// Most delegations of one task in a chain. After two, no further agent is likely to do it.
@@ -127,7 +126,7 @@ pub(super) fn add(
     part: &TaskDraft,
 ) -> Result<RunEvent, Refusal> {
     let plan = run.plan.as_ref().ok_or("there is no plan")?;
-    check_chain(run, decision.reader(), plan, &by.planned(), part)?;
+    check_chain(run, plan, &by.planned(), part)?;
     let roles = survey::leaf_roles(decision.capacity(), &[]);
     // What is added after a task has no more rights than it, whatever the part asks for.
     let operations = [RefineOperation::Add { after: by.planned(), tasks: vec![part.clone()] }];
@@ -155,16 +154,10 @@ pub(super) fn chain(run: &RunState, task: &TaskIndex) -> Vec<TaskIndex> {
 }
 
 /// Work that is handed over and over gets nowhere: there is a limit, and nothing comes back to where it has been.
-fn check_chain(
-    run: &RunState,
-    reader: &Reader<'_>,
-    plan: &Plan,
-    by: &TaskIndex,
-    part: &TaskDraft,
-) -> Result<(), Refusal> {
+fn check_chain(run: &RunState, plan: &Plan, by: &TaskIndex, part: &TaskDraft) -> Result<(), Refusal> {
     let chain: Vec<TaskIndex> = chain(run, by).into_iter().chain([by.clone()]).collect();
     let wanted = part.role.as_deref().map_or("worker", str::trim);
-    match circle(reader, plan, &chain, (wanted, part)) {
+    match circle(plan, &chain, (wanted, part)) {
         None => Ok(()),
         Some(why) => {
             let way = in_words(plan, &chain, wanted);
@@ -174,12 +167,7 @@ fn check_chain(
 }
 
 /// Why a chain of tasks that handed work over must not go on with this part.
-fn circle(
-    reader: &Reader<'_>,
-    plan: &Plan,
-    chain: &[TaskIndex],
-    (wanted, part): (&str, &TaskDraft),
-) -> Option<String> {
+fn circle(plan: &Plan, chain: &[TaskIndex], (wanted, part): (&str, &TaskDraft)) -> Option<String> {
     let most = usize::try_from(MAX_DELEGATIONS).unwrap_or(usize::MAX);
     if chain.len() > most {
         return Some(format!("it was handed over {} times already, which is the most", chain.len() - 1));
@@ -192,8 +180,7 @@ fn circle(
     let mut roles = planned().map(|(_, task)| task.role.to_string());
     let own = roles.next().is_some_and(|role| role == wanted);
     let before = !own && roles.any(|role| role == wanted);
-    let whoever = reader.with_article(wanted);
-    before.then(|| format!("{whoever} handed it over before: it would come back to where it was"))
+    before.then(|| format!("role {wanted} handed it over before: it would come back to where it was"))
 }
 
 /// The way that work took: `1 (worker) -> 5 (auditor) -> worker`.

@@ -32,7 +32,6 @@ mod peers;
 mod place;
 mod planning;
 mod questions;
-mod reading;
 mod refine;
 mod remarks;
 mod replan;
@@ -59,7 +58,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_shared::flow::{Placement, Reading, Specialty, TaskOffered, TaskStatus};
+use muster_shared::flow::{Placement, Specialty, TaskOffered, TaskStatus};
 use muster_shared::ids::{Queue, RunId};
 use muster_shared::run::event::RunForked;
 use muster_shared::run::{ApplyError, Input, RunEvent, RunState, TaskState};
@@ -72,7 +71,6 @@ pub(crate) use guards::{asked_about, changed};
 pub use loss::{hand_on_again, holder_against, holders, last_chances, say_again};
 pub(crate) use place::names_in;
 pub use place::{Place, Recorded, Substance, Wanted};
-pub use reading::{ByRules, ReadText, ReadingQuestion, RecordedReadings};
 pub use response::{Tried, respond};
 pub use schedule::next_review;
 pub use silence::patience;
@@ -97,8 +95,6 @@ pub struct Situation<'a> {
     pub specialists: &'a [Specialty],
     /// Says to whom leaves go.
     pub placing: &'a dyn Place,
-    /// Says what texts mean.
-    pub reading: &'a dyn ReadText,
 }
 
 /// What was decided.
@@ -122,8 +118,6 @@ pub struct Decision {
     pub told_of_specialists: bool,
     /// To whom tasks go, where not simply to whoever of their role is free. Has to stand in the record with it.
     pub placements: Vec<Placement>,
-    /// What rules about language said. Has to stand in the record with it.
-    pub readings: Vec<Reading>,
     /// The run as it stands after the decision, apart from positions in the record.
     pub after: Option<Box<RunState>>,
     /// The run as it stood before, where the decision can wait.

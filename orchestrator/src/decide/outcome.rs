@@ -216,7 +216,7 @@ fn leaf_done(
     let fault = decision.open().and_then(|run| {
         let given =
             acceptance::Given { ending, result, contract_violation: decision.contract_violation(seq) };
-        acceptance::fault(run, index, given, decision.reader())
+        acceptance::fault(run, index, given)
     });
     let Some(acceptance::Fault { kind, reason, is_part }) = fault else {
         return count_leaf(decision, index, seq, result);

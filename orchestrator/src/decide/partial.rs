@@ -7,7 +7,6 @@ use muster_shared::flow::{Finding, LeafRef, Report};
 use muster_shared::run::{RunState, left_out_by_plans};
 use muster_shared::text::{beginning, normalise_space};
 
-use super::reading::Reader;
 use super::{conflicts, remarks, response, survey};
 
 /// Most findings that are listed of one task.
@@ -20,7 +19,7 @@ const LONGEST: usize = 4_000;
 const LONGEST_LINE: usize = 600;
 
 /// The report of a run that is stopped for this reason; nothing when no task had given anything.
-pub(super) fn report(run: &RunState, reason: &str, reader: &Reader<'_>) -> Option<Report> {
+pub(super) fn report(run: &RunState, reason: &str) -> Option<Report> {
     let results = survey::results(run);
     if results.is_empty() {
         return None;
@@ -34,7 +33,7 @@ pub(super) fn report(run: &RunState, reason: &str, reader: &Reader<'_>) -> Optio
     for leaf in &results {
         add(&mut body, leaf);
     }
-    let unanswered = unanswered(run, &results, reader);
+    let unanswered = unanswered(run, &results);
     if !unanswered.is_empty() {
         body.push_str("\n## What is missing\n\n");
         body.extend(unanswered.iter().map(|what| format!("- {what}\n")));
@@ -78,7 +77,7 @@ fn finding(finding: &Finding) -> String {
 }
 
 /// What tasks could not answer, tasks that gave nothing, and those that were never done.
-fn unanswered(run: &RunState, results: &[LeafRef], reader: &Reader<'_>) -> Vec<String> {
+fn unanswered(run: &RunState, results: &[LeafRef]) -> Vec<String> {
     let open = results.iter().flat_map(|leaf| leaf.result.unanswered.iter().cloned());
     let nothing =
         survey::fruitless(run).into_iter().map(|(index, name, why)| format!("{index} {name}: {why}"));
@@ -90,7 +89,7 @@ fn unanswered(run: &RunState, results: &[LeafRef], reader: &Reader<'_>) -> Vec<S
         .chain(survey::uncovered(run))
         .chain(response::note(run))
         .chain(remarks::unchecked_note(run))
-        .chain(conflicts::notes(run, reader))
+        .chain(conflicts::notes(run))
         .map(|what| line(&what, LONGEST_LINE))
         .collect()
 }

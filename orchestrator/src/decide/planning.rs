@@ -5,20 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{
     About, Ending, FailureKind, Goal, Plan, PlanDraft, PlanTask, Planning, Question, ReviewPolicy, RunLimits,
-    Specialty, Writing,
+    Writing,
 };
 use muster_shared::ids::{Role, Seq, TaskId, TaskIndex};
 use muster_shared::plan::{self, PlanProblem, Values, complexity, tools};
 use muster_shared::run::event::{
-    PlanAdopted, PlanDrafted, PlanIterated, PlanRefused, PlanningSkipped, RunFailed, TaskRetried,
-    WordsUncovered,
+    GoalUncovered, PlanAdopted, PlanDrafted, PlanIterated, PlanRefused, PlanningSkipped, RunFailed,
+    TaskRetried,
 };
-use muster_shared::run::{Checked, Phase, RunState};
+use muster_shared::run::{Phase, RunState};
 
 use super::builder::DecisionBuilder;
 use super::failure::{self, Failure};
 use super::outcome::completed;
-use super::reading::Reader;
 use super::trials::shadow;
 use super::{guards, questions, replan, review, survey};
 
@@ -27,8 +26,6 @@ const MOST_QUESTIONS: usize = 3;
 
 /// What a new run begins with: a plan that the person brought, a single task where no plan is needed, or nothing yet.
 pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
-    let is_sparing = |run: &RunState| run.limits.planning == Planning::Sparing;
-    let specialists = if decision.open().is_some_and(is_sparing) { decision.specialists() } else { &[] };
     let Some(run) = decision.open() else { return };
     if run.goal.shadow.is_some() {
         return shadow::begin(decision);
@@ -45,7 +42,7 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
         }
         None => {
             let role = whoever_does(&goal, &run.limits);
-            if let Some(reason) = needs_no_plan(run, decision.reader(), specialists) {
+            if let Some(reason) = needs_no_plan(run) {
                 decision.emit(PlanningSkipped { reason });
                 let plan = complexity::single_task(&goal, role);
                 decision.emit(PlanAdopted { plan, repairs: Vec::new() });
@@ -67,19 +64,15 @@ pub(super) fn go_on(decision: &mut DecisionBuilder<'_>) {
     }
 }
 
-fn needs_no_plan(run: &RunState, reader: &Reader<'_>, specialists: &[Specialty]) -> Option<String> {
+fn needs_no_plan(run: &RunState) -> Option<String> {
     match run.limits.planning {
         // Whoever wants to see the plan wants one to be made.
-        Planning::Auto | Planning::Sparing if run.limits.people.review == ReviewPolicy::Ask => None,
-        Planning::Auto => {
-            let words = reader.small_goal(&run.goal)?;
-            Some(format!("the goal is small: one question of {words} words"))
-        }
-        Planning::Always => None,
-        Planning::Sparing => match reader.separable(&run.goal, specialists) {
+        Planning::Auto if run.limits.people.review == ReviewPolicy::Ask => None,
+        Planning::Auto => match complexity::separable(&run.goal) {
             Some(_) => None,
-            None => Some("one agent begins with it: nothing says that it has to be split".to_owned()),
+            None => Some("one agent starts with it: its goal lists no separate items".to_owned()),
         },
+        Planning::Always => None,
         Planning::Never => Some("no plan is wanted: one task does the whole".to_owned()),
     }
 }
@@ -97,7 +90,7 @@ pub(super) fn take_over(decision: &mut DecisionBuilder<'_>, brought: &PlanDraft)
     let mut roles = survey::leaf_roles(decision.capacity(), &[]);
     roles.extend(survey::roles_to_come(run, survey::roles_named(&brought.tasks)));
     let limits = run.limits.for_people();
-    let named = survey::nameable(run, &tools, decision.reader());
+    let named = survey::nameable(run, &tools);
     let reasons = wrong_with(brought, &limits, &roles, named, &survey::values(run));
     if reasons.is_empty() {
         // What is in order is left as the person wrote it.
@@ -129,7 +122,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
     plan::matching::give_to_specialists(&mut proposal, &roles, specialists);
     let tools = decision.nameable_tools();
     let Some(run) = decision.open() else { return };
-    let named = survey::nameable(run, &tools, decision.reader());
+    let named = survey::nameable(run, &tools);
     let wrong = wrong_with(&proposal, &limits, &roles, named, &values);
     if !wrong.is_empty() && may_ask_again {
         return refuse(decision, seq, wrong);
@@ -140,7 +133,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
     let (plan, repairs) = or_single(run, plan, repairs);
     let left = plan::check_plan(&plan, &limits, &roles);
     if left.is_empty() {
-        sound(decision, seq, plan, repairs);
+        sound(decision, seq, (plan, proposal.uncovered), repairs);
     } else {
         refuse(decision, seq, reasons(&left));
     }
@@ -213,7 +206,7 @@ pub(super) fn changed(
     let known = decision.nameable_tools();
     let roles = survey::leaf_roles(decision.capacity(), decision.situation().specialists);
     let Some(run) = decision.open() else { return Ok(tasks) };
-    let (named, values) = (survey::nameable(run, &known, decision.reader()), survey::values(run));
+    let (named, values) = (survey::nameable(run, &known), survey::values(run));
     let wrong = |plan: &Plan| {
         let mut problems = plan::check_plan(plan, &run.limits, &roles);
         problems.extend(values.unwritten(plan));
@@ -233,38 +226,32 @@ fn reasons(problems: &[PlanProblem]) -> Vec<String> {
 }
 
 /// A plan that is in order is adopted, or first improved from what earlier runs taught.
-fn sound(decision: &mut DecisionBuilder<'_>, seq: Seq, plan: Plan, repairs: Vec<String>) {
+fn sound(
+    decision: &mut DecisionBuilder<'_>,
+    seq: Seq,
+    (plan, uncovered): (Plan, Vec<String>),
+    repairs: Vec<String>,
+) {
     completed(decision, TaskId::Plan, seq);
     let Some(run) = decision.open() else { return };
     if let Some(before) = run.planning.first_draft().cloned() {
         let (lessons, changes) = (survey::taught(run), differences(&before, &plan));
         decision.emit(PlanIterated { lessons, changes });
-        return adopt(decision, plan, repairs);
+        return adopt(decision, plan, repairs, uncovered);
     }
     if run.limits.iterate_plans && !survey::taught(run).is_empty() {
         return decision.emit(PlanDrafted { plan, repairs });
     }
-    adopt(decision, plan, repairs);
+    adopt(decision, plan, repairs, uncovered);
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is the end of them")]
-fn adopt(decision: &mut DecisionBuilder<'_>, plan: Plan, repairs: Vec<String>) {
-    let Some(run) = decision.open() else { return };
-    let words = not_spoken_of(run, &plan, decision.reader());
+fn adopt(decision: &mut DecisionBuilder<'_>, plan: Plan, repairs: Vec<String>, uncovered: Vec<String>) {
     decision.emit(PlanAdopted { plan, repairs: repairs.clone() });
-    if !words.is_empty() {
-        decision.emit(WordsUncovered { by: Checked::Plan, words });
+    if !uncovered.is_empty() {
+        decision.emit(GoalUncovered { parts: uncovered });
     }
     review::begin(decision, &repairs);
-}
-
-/// The parts of the person's words that no task speaks of.
-fn not_spoken_of(run: &RunState, plan: &Plan, reader: &Reader<'_>) -> Vec<String> {
-    let texts = plan.tasks.values().flat_map(|task| {
-        let own = [task.name.as_str(), &task.goal, &task.expected_output];
-        own.into_iter().chain(task.milestones.iter().map(String::as_str))
-    });
-    reader.uncovered(&run.goal.text, &texts.collect::<Vec<_>>())
 }
 
 /// Carries the draft out as it is: it could not be improved.
@@ -272,7 +259,7 @@ pub(super) fn adopt_draft(decision: &mut DecisionBuilder<'_>, reason: &str) -> b
     let Some(plan) = decision.open().and_then(|run| run.planning.first_draft().cloned()) else {
         return false;
     };
-    adopt(decision, plan, vec![format!("it could not be improved from earlier runs: {reason}")]);
+    adopt(decision, plan, vec![format!("it could not be improved from earlier runs: {reason}")], Vec::new());
     true
 }
 

@@ -66,7 +66,7 @@ fn carried_out(decision: &mut DecisionBuilder<'_>, operations: &[RefineOperation
         limits: &limits,
         roles: &roles,
         specialists,
-        named: survey::nameable(run, &known, decision.reader()),
+        named: survey::nameable(run, &known),
         values: Some(&values),
     };
     Some(plan::refine_by(before, &survey::statuses_to_refine(run), operations, &rules))

@@ -9,7 +9,7 @@ use super::single::is_offline;
 use super::survey::{leaves, result, why};
 use super::wait_reason::named;
 
-/// What is said in a report of committees that were divided; nothing when none was.
+/// Other answers of members of committees, for the report. Absent: all members gave the same.
 pub(super) fn dissent_note(run: &RunState) -> Option<String> {
     let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
     let divided = given.filter_map(|(index, task, _)| {
@@ -57,16 +57,15 @@ pub(super) fn refused_note(run: &RunState) -> Option<String> {
     ))
 }
 
-/// Milestones that results of models do not name as reached.
+/// Tasks whose results, given by models, name fewer milestones than were set.
 pub(super) fn milestones_note(run: &RunState) -> Option<String> {
     let given =
         leaves(run).filter(|(_, _, state)| state.outcome.as_deref().is_some_and(|one| !is_offline(one)));
-    let open = given.filter_map(|(index, task, state)| {
-        let result = result(state)?;
-        let open = task.milestones.iter().filter(|set| !result.names_milestone(set)).cloned();
-        Some(format!("{index} {} ({})", task.name, joined(open, "; ")?))
+    let short = given.filter_map(|(index, task, state)| {
+        let (reached, set) = (result(state)?.milestones.len(), task.milestones.len());
+        (reached < set).then(|| format!("{index} {} ({reached} of {set})", task.name))
     });
-    Some(format!("Milestones that no result names as reached: {}.", joined(open, "; ")?))
+    Some(format!("Milestones named as reached: {}.", joined(short, "; ")?))
 }
 
 /// The tasks whose cited places could not be looked up, and why.

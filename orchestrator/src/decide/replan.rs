@@ -8,12 +8,11 @@ use muster_shared::flow::{
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::replan::{Rigour, first_new, keep_begun, leave_out, replan};
 use muster_shared::plan::{self, tools};
-use muster_shared::run::event::{GivingUp, ReplanWanted, Replanned, RunFailed, RunGivenUp};
+use muster_shared::run::event::{GivingUp, GoalUncovered, ReplanWanted, Replanned, RunFailed, RunGivenUp};
 use muster_shared::run::{FailedPlan, Phase, RunState, failed_plan};
 
 use super::builder::DecisionBuilder;
 use super::outcome::completed;
-use super::reading::Reader;
 use super::{effect::Effect, guards, partial, planning, survey, work};
 
 /// Consecutive failed tasks after which the open tasks are replanned. One failure may be chance; two are evidence
@@ -53,7 +52,7 @@ pub(super) fn is_used_up(run: &RunState) -> bool {
 /// Whether this many failed tries of one task end it, because what is left is planned anew.
 pub(super) fn ends_tries(run: &RunState, task: &TaskId, failures: u32) -> bool {
     let TaskId::Leaf(index) = task else { return false };
-    is_on(run) && failures >= REPLAN_AFTER_TRIES && !run.is_verification(index)
+    is_on(run) && failures >= REPLAN_AFTER_TRIES && !is_of_conflict(run, index)
 }
 
 /// A leaf failed for good.
@@ -87,6 +86,11 @@ pub(super) fn after_failure(
     if let Some(why) = why {
         want(decision, why);
     }
+}
+
+/// Whether a task settles a conflict: it verifies the value, or repeats its work because it lost.
+fn is_of_conflict(run: &RunState, index: &TaskIndex) -> bool {
+    run.is_verification(index) || run.conflicts.found.values().any(|conflict| conflict.redone.contains(index))
 }
 
 /// Why a failure leads to a new plan.
@@ -123,8 +127,8 @@ fn trigger(
     failures: u32,
     in_a_row: u32,
 ) -> Option<Trigger> {
-    // Nothing that was planned depends on a verification: its conflict stays unresolved.
-    if run.is_verification(index) {
+    // Nothing that was planned depends on settling a conflict: it stays unresolved.
+    if is_of_conflict(run, index) {
         None
     } else if may_be_asked_for(run, index) {
         Some(Trigger::Only)
@@ -151,7 +155,7 @@ pub(super) fn would_follow(run: &RunState, task: &TaskId, failures: u32) -> bool
 /// nobody has said so before, and no person brought the plan.
 pub(super) fn may_be_asked_for(run: &RunState, index: &TaskIndex) -> bool {
     let is_only = |plan: &Plan| plan.leaves().all(|(leaf, _)| leaf == index);
-    run.limits.planning == Planning::Sparing
+    run.limits.planning == Planning::Auto
         && run.goal.plan.is_none()
         && is_on(run)
         && run.planning.replans.is_empty()
@@ -168,7 +172,8 @@ pub(super) fn after_result(decision: &mut DecisionBuilder<'_>, index: &TaskIndex
     }
     // A person decides on this result: no rule overrules their approval.
     let is_asked = run.open_questions().any(|(_, asked)| asked.about == About::Milestone(index.clone()));
-    if is_asked || run.is_verification(index) {
+    let nothing_is_left = survey::not_ended(run).is_empty();
+    if is_asked || is_of_conflict(run, index) || nothing_is_left {
         return;
     }
     let least = run.limits.replan_below_confidence;
@@ -194,7 +199,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
     let Some(run) = decision.open() else { return };
     let Some(plan) = &run.plan else { return };
     let rigour = if planning::may_ask_again(run) { Rigour::Strict } else { Rigour::Mend };
-    let named = survey::nameable(run, &tools, decision.reader());
+    let named = survey::nameable(run, &tools);
     let unknown = tools::problems(proposal, named);
     if !unknown.is_empty() && rigour == Rigour::Strict {
         return planning::refuse(decision, seq, unknown);
@@ -219,14 +224,18 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
         Ok(made) => {
             completed(decision, TaskId::Plan, seq);
             let changes = mended.into_iter().chain(made.changes).collect();
+            let is_news = decision.open().is_some_and(|run| run.planning.uncovered != proposal.uncovered);
             decision.emit(Replanned { number, changes, plan: made.plan });
+            if is_news {
+                decision.emit(GoalUncovered { parts: proposal.uncovered });
+            }
         }
         Err(reasons) => planning::refuse(decision, seq, reasons),
     }
 }
 
 /// What the planner is told.
-pub(super) fn brief(run: &RunState, reader: &Reader<'_>) -> Option<ReplanBrief> {
+pub(super) fn brief(run: &RunState) -> Option<ReplanBrief> {
     let plan = run.plan.as_ref().filter(|_| run.planning.is_replanning())?;
     let asks = |leaf: &LeafRef| leaf.result.asks_for_plan();
     Some(ReplanBrief {
@@ -236,7 +245,7 @@ pub(super) fn brief(run: &RunState, reader: &Reader<'_>) -> Option<ReplanBrief> 
         progress: work::progress_tree(run),
         reasons: run.planning.reasons_to_replan().to_vec(),
         results: survey::results(run),
-        lessons: work::lessons(run, reader),
+        lessons: work::lessons(run),
         left: run.limits.max_replans.saturating_sub(run.planning.next_replan()),
     })
 }
@@ -248,8 +257,8 @@ pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, last: Option<&str>) {
     failed.reasons.extend(last.map(str::to_owned));
     let plans: Vec<FailedPlan> =
         run.planning.replans.iter().map(|replan| replan.failed.clone()).chain([failed]).collect();
-    let lessons = learnt(run, decision.reader());
-    let simpler = simpler_goal(run, decision.reader());
+    let lessons = learnt(run);
+    let simpler = simpler_goal(run);
     let count = plans.len();
     let reason = format!(
         "the goal was not reached: {count} {} failed, the last because {}. Ask for less, for example: {simpler:?}; \
@@ -258,7 +267,7 @@ pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, last: Option<&str>) {
         plans.last().and_then(|plan| plan.reasons.last()).map_or("of its tasks", String::as_str),
         run.id.short(),
     );
-    let report = Some(Box::new(report(run, decision.reader(), &plans, &lessons, &simpler)));
+    let report = Some(Box::new(report(run, &plans, &lessons, &simpler)));
     let given_up = RunGivenUp { plans, lessons, simpler, report };
     if guards::hold_end(decision, GivingUp { given_up: given_up.clone(), reason: reason.clone() }) {
         return;
@@ -278,10 +287,10 @@ fn instead(simpler: &str) -> String {
     format!("\n## What to ask instead\n\n{}\n", partial::line(simpler, 400))
 }
 
-fn learnt(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
+fn learnt(run: &RunState) -> Vec<String> {
     let of_reflections = run.reflections().map(|(_, reflection)| reflection.summary.clone());
     let mut learnt: Vec<String> = Vec::new();
-    for lesson in work::lessons(run, reader).into_iter().chain(of_reflections) {
+    for lesson in work::lessons(run).into_iter().chain(of_reflections) {
         if !lesson.trim().is_empty() && !learnt.contains(&lesson) && learnt.len() < MOST_LINES {
             learnt.push(lesson);
         }
@@ -289,8 +298,8 @@ fn learnt(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
     learnt
 }
 
-/// What could be done of the goal, else its first part.
-fn simpler_goal(run: &RunState, reader: &Reader<'_>) -> String {
+/// What could be done of the goal, else its first task.
+fn simpler_goal(run: &RunState) -> String {
     let done: Vec<String> =
         survey::results(run).into_iter().map(|leaf| leaf.goal).filter(|goal| !goal.contains("{{")).collect();
     let first_plan = || {
@@ -299,21 +308,13 @@ fn simpler_goal(run: &RunState, reader: &Reader<'_>) -> String {
     };
     let simpler = match done.first() {
         Some(first) => first.clone(),
-        None => {
-            reader.first_part(&run.goal.text).or_else(first_plan).unwrap_or_else(|| run.goal.text.clone())
-        }
+        None => first_plan().unwrap_or_else(|| run.goal.text.clone()),
     };
     simpler.chars().take(300).collect()
 }
 
-fn report(
-    run: &RunState,
-    reader: &Reader<'_>,
-    plans: &[FailedPlan],
-    lessons: &[String],
-    simpler: &str,
-) -> Report {
-    let mut report = partial::report(run, WHY, reader).unwrap_or_else(|| {
+fn report(run: &RunState, plans: &[FailedPlan], lessons: &[String], simpler: &str) -> Report {
+    let mut report = partial::report(run, WHY).unwrap_or_else(|| {
         let title = "The goal was not reached".to_owned();
         Report {
             body: format!("# {title}\n\n> No task gave a result.\n"),

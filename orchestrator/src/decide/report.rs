@@ -1,16 +1,14 @@
 //! The end of a run: the writer's report, with what it does not say itself and everybody should know.
 
-use muster_shared::flow::{LeafRef, Report};
-use muster_shared::ids::{Seq, TaskId, TaskIndex};
-use muster_shared::plan::coverage::Contribution;
-use muster_shared::run::event::{RunCompleted, WordsUncovered};
-use muster_shared::run::{Checked, RunState, Shortfall, TaskEnd, count, lacks_planned_work, shortfalls};
+use muster_shared::flow::Report;
+use muster_shared::ids::{Seq, TaskId};
+use muster_shared::run::event::RunCompleted;
+use muster_shared::run::{RunState, Shortfall, TaskEnd, count, lacks_planned_work, shortfalls};
 use muster_shared::text::normalise_space;
 
 use super::builder::DecisionBuilder;
 use super::outcome::completed;
 use super::partial::line;
-use super::reading::Reader;
 use super::{blueprint, budget, conflicts, draft_review, remarks, response, survey};
 
 /// Most tasks that are listed one by one.
@@ -33,7 +31,6 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
     report.unanswered.extend(critical.iter().cloned());
     let missing = decision.open().map(|run| blueprint::shortcomings(run, &report)).unwrap_or_default();
     report.unanswered.extend(missing);
-    let words = decision.open().map(|run| not_spoken_of(run, &report, decision.reader())).unwrap_or_default();
     if let Some(note) = decision.open().and_then(budget::note) {
         report.body = with_note(&report.body, &note);
         report.unanswered.push(note);
@@ -52,7 +49,7 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
             report.body = with_note(&report.body, &note);
         }
     }
-    if let Some(note) = decision.open().and_then(|run| conflicts::note(run, decision.reader())) {
+    if let Some(note) = decision.open().and_then(conflicts::note) {
         report.body = format!("{}\n\n{note}\n", report.body.trim_end());
     }
     if let Some(note) = decision.open().and_then(unread) {
@@ -80,20 +77,23 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
             }
         }
     }
-    if !words.is_empty() {
-        let note = format!("Of what was asked, this report does not speak of: {}.", words.join("; "));
-        report.body = with_note(&report.body, &note);
-        report.unanswered.extend(words.iter().cloned());
-        decision.emit(WordsUncovered { by: Checked::Report, words });
-    }
     // The section above lists failed tasks.
     let open =
         report.unanswered.iter().filter(|open| !critical.contains(open) && !is_told(&report.body, open));
-    let open: Vec<String> = open.map(|open| format!("- {}\n", line(open, LONGEST_LINE))).collect();
-    if !open.is_empty() {
-        report.body = format!("{}\n\n## Not answered\n\n{}", report.body.trim_end(), open.concat());
-    }
+    let open: Vec<&String> = open.collect();
+    report.body = with_section(&report.body, "Not answered", &open);
+    let differ = report.contradictions.iter().filter(|one| !is_told(&report.body, one));
+    report.body = with_section(&report.body, "Contradictions", &differ.collect::<Vec<_>>());
     decision.emit(RunCompleted { report });
+}
+
+/// The body with a section of these items; without any as it is.
+fn with_section(body: &str, heading: &str, items: &[&String]) -> String {
+    if items.is_empty() {
+        return body.to_owned();
+    }
+    let items: String = items.iter().map(|item| format!("- {}\n", line(item, LONGEST_LINE))).collect();
+    format!("{}\n\n## {heading}\n\n{items}", body.trim_end())
 }
 
 /// Whether a text has these words, in this order.
@@ -155,29 +155,4 @@ fn one_line(short: &Shortfall) -> String {
 
 fn with_note(body: &str, note: &str) -> String {
     format!("{}\n\n> {note}\n", body.trim_end())
-}
-
-/// The parts of the person's words that the report does not speak of (P8).
-fn not_spoken_of(run: &RunState, report: &Report, reader: &Reader<'_>) -> Vec<String> {
-    // A blueprint says itself which parts its report has to have.
-    if run.goal.blueprint.is_some() {
-        return Vec::new();
-    }
-    let results = survey::results(run);
-    let contributions: Vec<Contribution<'_>> = results.iter().map(|leaf| contribution(run, leaf)).collect();
-    let told = report.unanswered.iter().map(String::as_str).chain([report.body.as_str()]);
-    reader.unanswered(&run.goal.text, &told.collect::<Vec<_>>(), &contributions)
-}
-
-fn contribution<'a>(run: &'a RunState, leaf: &'a LeafRef) -> Contribution<'a> {
-    let planned = run.plan_task(&leaf.index);
-    let expected = planned.map(|task| task.expected_output.as_str());
-    let above = std::iter::successors(leaf.index.parent(), TaskIndex::parent);
-    let above = above.filter_map(|index| run.plan_task(&index));
-    let above = above.flat_map(|task| [task.name.as_str(), &task.goal]);
-    let findings = leaf.result.findings.iter().map(|finding| finding.text.as_str());
-    Contribution {
-        asked: [leaf.name.as_str(), &leaf.goal].into_iter().chain(expected).chain(above).collect(),
-        gave: [leaf.result.conclusion.as_str()].into_iter().chain(findings).collect(),
-    }
 }

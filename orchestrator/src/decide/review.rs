@@ -293,7 +293,7 @@ fn checked(
 ) -> Result<Plan, String> {
     let mut roles = survey::leaf_roles(decision.capacity(), &[]);
     roles.extend(survey::roles_to_come(run, survey::roles_named(&edited.tasks)));
-    let (named, values) = (survey::nameable(run, tools, decision.reader()), survey::values(run));
+    let (named, values) = (survey::nameable(run, tools), survey::values(run));
     let problems = planning::wrong_with(edited, &run.limits.for_people(), &roles, named, &values);
     if !problems.is_empty() {
         return Err(format!("the edited plan cannot be used: {}", problems.join("; ")));

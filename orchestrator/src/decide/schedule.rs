@@ -251,7 +251,7 @@ fn make_offer(
         }
     };
     let Some(run) = decision.open() else { return };
-    let work = work::work(run, decision.reader(), task, decision.capacity(), specialists);
+    let work = work::work(run, task, decision.capacity(), specialists);
     let Some(mut work) = work else { return };
     // The agent takes prompt and result rules from the role in the offer.
     if let (Work::Execute { task, .. }, Some(role)) = (&mut work, named_role) {

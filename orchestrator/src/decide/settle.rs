@@ -27,9 +27,6 @@ pub(super) fn settle(decision: &mut DecisionBuilder<'_>) {
             break;
         }
     }
-    if conflicts::look_at_near(decision) {
-        return;
-    }
     conflicts::give_up(decision, "nothing more could be done about it");
     let Some(run) = decision.open() else { return };
     if !survey::has_results(run) {

@@ -7,7 +7,7 @@ use muster_shared::flow::{
     TaskStatus,
 };
 use muster_shared::ids::{AgentId, Generation, Queue, Role, TaskId, TaskIndex};
-use muster_shared::plan::tools::{Nameable, NearestTool};
+use muster_shared::plan::tools::Nameable;
 use muster_shared::plan::{Values, order};
 use muster_shared::run::{QuestionEnd, RunState, Statuses, TaskEnd, TaskState, end_of};
 
@@ -38,12 +38,8 @@ pub fn in_hands(run: &RunState) -> BTreeMap<AgentId, u32> {
 }
 
 /// What tasks of the plan may name: these tools, and the blueprints that came with the goal where runs may stand as deep.
-pub(super) fn nameable<'a>(
-    run: &'a RunState,
-    tools: &'a [String],
-    meant: &'a dyn NearestTool,
-) -> Nameable<'a> {
-    Nameable { tools, blueprints: blueprints(run), meant }
+pub(super) fn nameable<'a>(run: &'a RunState, tools: &'a [String]) -> Nameable<'a> {
+    Nameable { tools, blueprints: blueprints(run) }
 }
 
 /// The blueprints that tasks of the plan may name.
@@ -287,13 +283,13 @@ pub(super) fn failed_critical(run: &RunState) -> Vec<String> {
         .collect()
 }
 
-/// What reflections found uncovered and no finding answers, without repetition.
+/// Parts of the goal that the planner or reflections named as uncovered and that no finding answers, without repetition.
 pub(super) fn uncovered(run: &RunState) -> Vec<String> {
     let answered = |subquestion: &str| {
         let mut results = leaves(run).filter_map(|(_, _, state)| result(state));
         results.any(|result| result.findings.iter().any(|found| found.subquestion == subquestion))
     };
-    let mut uncovered: Vec<String> = Vec::new();
+    let mut uncovered = run.planning.uncovered.clone();
     for subquestion in run.reflections().flat_map(|(_, reflection)| &reflection.uncovered) {
         if !answered(subquestion) && !uncovered.contains(subquestion) {
             uncovered.push(subquestion.clone());

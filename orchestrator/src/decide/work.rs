@@ -12,7 +12,6 @@ use muster_shared::plan::{progress, reference, summary, tools, values};
 use muster_shared::run::{RunState, TaskState};
 
 use super::place::Substance;
-use super::reading::Reader;
 use super::{conflicts, groups, guards, learnt, remarks, replan, survey, trials};
 
 /// Most lessons that a task is given: the newest by plan order; more would crowd out the task itself.
@@ -27,28 +26,22 @@ const MOST_PARENTS: usize = 20;
 /// The work of a task that is due; nothing when the run does not have what it is about.
 pub(super) fn work(
     run: &RunState,
-    reader: &Reader<'_>,
     task: &TaskId,
     capacity: &BTreeMap<Queue, u32>,
     specialists: &[Specialty],
 ) -> Option<Work> {
     match task {
-        TaskId::Plan => Some(planning(run, reader, capacity, specialists)),
-        TaskId::Leaf(index) => execute(run, index, reader),
+        TaskId::Plan => Some(planning(run, capacity, specialists)),
+        TaskId::Leaf(index) => execute(run, index),
         TaskId::Reflect(index) => reflect(run, index, capacity, specialists),
         TaskId::Refine(number) => refine(run, *number, capacity, specialists),
         TaskId::Settle(number) => settle(run, *number),
-        TaskId::Write => Some(write(run, reader)),
-        TaskId::DraftReview(_) => draft_review(run, reader),
+        TaskId::Write => Some(write(run)),
+        TaskId::DraftReview(_) => draft_review(run),
     }
 }
 
-fn planning(
-    run: &RunState,
-    reader: &Reader<'_>,
-    capacity: &BTreeMap<Queue, u32>,
-    specialists: &[Specialty],
-) -> Work {
+fn planning(run: &RunState, capacity: &BTreeMap<Queue, u32>, specialists: &[Specialty]) -> Work {
     let roles = survey::roles_for_planners(run, capacity, specialists);
     Work::Plan {
         refused: refused(run),
@@ -58,7 +51,7 @@ fn planning(
         tools: tools::known(specialists),
         blueprints: survey::blueprints(run).to_vec(),
         draft: run.planning.first_draft().cloned().map(Box::new),
-        replan: replan::brief(run, reader).map(Box::new),
+        replan: replan::brief(run).map(Box::new),
         answers: survey::answers_about_goal(run),
         refused_plan: refused_plan(run).map(Box::new),
         held_to: Box::new(held_to(run)),
@@ -98,7 +91,7 @@ fn refused(run: &RunState) -> Vec<String> {
     since.last().cloned().unwrap_or_default()
 }
 
-fn execute(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Option<Work> {
+fn execute(run: &RunState, index: &TaskIndex) -> Option<Work> {
     if let Some(shadow) = &run.goal.shadow {
         return Some(shadow.offer.work.clone());
     }
@@ -112,7 +105,7 @@ fn execute(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Option<Wor
         inputs: survey::inputs(run, index),
         parents: parents(run, index),
         progress: progress_tree(run),
-        lessons: lessons(run, reader),
+        lessons: lessons(run),
         failed_before,
         earlier,
         left_out: survey::left_out(run, index),
@@ -156,7 +149,7 @@ pub(super) fn parents(run: &RunState, index: &TaskIndex) -> Vec<String> {
     goals
 }
 
-pub(super) fn lessons(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
+pub(super) fn lessons(run: &RunState) -> Vec<String> {
     // What is nearest comes last: what was learnt in this run outlasts what others taught.
     let earlier = run.planning.lessons.iter().cloned();
     let of_plan = learnt::reflections(run).flat_map(|reflection| reflection.on_plan.iter().cloned());
@@ -168,7 +161,7 @@ pub(super) fn lessons(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
         .chain(of_tools)
         .chain(learnt::suggestions(run))
         .chain(remarks::decided_against(run))
-        .chain(conflicts::told(run, reader))
+        .chain(conflicts::told(run))
     {
         if !lessons.contains(&lesson) {
             lessons.push(lesson);
@@ -287,12 +280,12 @@ fn results_to_report(run: &RunState) -> Vec<LeafRef> {
     survey::results(run).into_iter().filter(|leaf| !leaf.result.is_only_a_wish()).collect()
 }
 
-fn write(run: &RunState, reader: &Reader<'_>) -> Work {
+fn write(run: &RunState) -> Work {
     Work::Write {
         results: results_to_report(run),
         failed: survey::not_replaced(run),
         uncovered: survey::uncovered(run),
-        conflicts: conflicts::brief(run, reader),
+        conflicts: conflicts::brief(run),
         revision: revision(run).map(Box::new),
     }
 }
@@ -306,13 +299,13 @@ fn revision(run: &RunState) -> Option<Revision> {
     Some(Revision { draft, review: run.drafts.last_said()?.clone() })
 }
 
-fn draft_review(run: &RunState, reader: &Reader<'_>) -> Option<Work> {
+fn draft_review(run: &RunState) -> Option<Work> {
     Some(Work::DraftReview {
         draft: run.drafts.kept.clone()?,
         results: results_to_report(run),
         failed: survey::not_replaced(run),
         uncovered: survey::uncovered(run),
-        conflicts: conflicts::brief(run, reader),
+        conflicts: conflicts::brief(run),
         earlier: run.drafts.last_said().cloned().map(Box::new),
     })
 }

@@ -9,7 +9,7 @@ use muster_shared::run::{ApplyError, Input, RunState};
 use muster_shared::time::Millis;
 
 use super::capacity::{Capacity, FleetAnswer, Holding};
-use crate::decide::{ByRules, Decision, Place, Situation, Wanted, decide_on};
+use crate::decide::{Decision, Place, Situation, Wanted, decide_on};
 use crate::matching::Look;
 
 /// Of so many tasks that wait is remembered who could do them. More of a run have their place in line.
@@ -47,14 +47,7 @@ pub fn decide_with_room(
     };
     let mut capacity = fleet.none(run.as_deref());
     let specialists = fleet.specialists();
-    let situation = Situation {
-        id,
-        now,
-        capacity: &capacity,
-        specialists: &specialists,
-        placing: &told,
-        reading: &ByRules,
-    };
+    let situation = Situation { id, now, capacity: &capacity, specialists: &specialists, placing: &told };
     let mut decision = decide_on(run, inputs, situation)?;
     capacity = decision.lent.take().unwrap_or(capacity);
     let decided = decision.after.as_deref().zip(Some(&decision.events[..]));

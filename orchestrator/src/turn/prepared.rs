@@ -127,7 +127,7 @@ impl Prepared {
     pub(super) fn write(self, by: AgentId, batch: Uuid, link: LinkDraft) -> Writing {
         let encoding = self.decision.after.as_ref().map_or(Encoding::default(), |run| run.goal.encoding);
         let Self { inputs, now, basis, after, capacity, specialists, decision, woken: _ } = self;
-        let Decision { events, offers, effects, placements, readings, after: state, .. } = decision;
+        let Decision { events, offers, effects, placements, after: state, .. } = decision;
         let decided = Decided {
             batch,
             by,
@@ -140,7 +140,6 @@ impl Prepared {
             continues: false,
             specialists,
             placements,
-            readings,
             events,
             offer: None,
         };

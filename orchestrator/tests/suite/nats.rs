@@ -114,7 +114,7 @@ async fn started() -> (TempDir, LocalServer, Bus) {
 }
 
 fn plan_of(tasks: Vec<TaskDraft>) -> PlanDraft {
-    PlanDraft { goal: "the goal".into(), tasks, questions: Vec::new() }
+    PlanDraft { goal: "the goal".into(), tasks, ..PlanDraft::default() }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::text::nearest_name;
+
 /// Longest name of a blueprint, a parameter or a step.
 const MAX_NAME: usize = 40;
 
@@ -80,7 +82,5 @@ impl Path {
 
 /// The name most like this one, as a hint to append to a message.
 pub(super) fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let scored = known.map(|other| (strsim::jaro_winkler(name, other), other));
-    let best = scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0));
-    best.map(|(_, other)| format!("; did you mean {other:?}?")).unwrap_or_default()
+    nearest_name(name, known).map(|other| format!("; did you mean {other:?}?")).unwrap_or_default()
 }

@@ -13,7 +13,7 @@ use crate::flow::{Claim, ClaimValue};
 pub fn agreement(one: &[Claim], other: &[Claim], tolerance: Tolerance) -> Comparison {
     let (ones, others) = (by_subject(one, tolerance), by_subject(other, tolerance));
     let common = ones.iter().filter_map(|(subject, value)| {
-        others.get(subject).map(|of_other| compare(subject, value, of_other, tolerance))
+        others.get(subject).map(|of_other| compare(value, of_other, tolerance))
     });
     common.fold(Comparison::Unclear, |so_far, next| match (so_far, next) {
         (Comparison::Differ, _) | (_, Comparison::Differ) => Comparison::Differ,
@@ -31,13 +31,13 @@ fn by_subject(claims: &[Claim], tolerance: Tolerance) -> BTreeMap<Subject, &Clai
             subjects.entry(subject).or_default().push(claim);
         }
     }
-    subjects.into_iter().filter_map(|(subject, claims)| single(subject, claims, tolerance)).collect()
+    let single = |(subject, claims)| Some((subject, single(claims, tolerance)?));
+    subjects.into_iter().filter_map(single).collect()
 }
 
-fn single(subject: Subject, mut claims: Vec<&Claim>, tolerance: Tolerance) -> Option<(Subject, &ClaimValue)> {
+fn single(mut claims: Vec<&Claim>, tolerance: Tolerance) -> Option<&ClaimValue> {
     claims.sort_by_key(|claim| (std::cmp::Reverse(claim.confidence), claim.value.to_string()));
     let first = &claims.first().copied()?.value;
-    let agrees = |claim: &Claim| compare(&subject, first, &claim.value, tolerance) == Comparison::Agree;
-    let agrees_with_itself = claims.iter().all(|claim| agrees(claim));
-    agrees_with_itself.then_some((subject, first))
+    let agrees = |claim: &&Claim| compare(first, &claim.value, tolerance) == Comparison::Agree;
+    claims.iter().all(agrees).then_some(first)
 }

@@ -1,8 +1,8 @@
 //! Whether two values claimed of one subject agree.
 
 use super::read::read_value;
-use super::subject::{Subject, words};
 use crate::flow::{ClaimValue, Finite};
+use crate::text::normalise_space;
 use crate::text::unit::{self, Dimension, Unit};
 
 /// How two values stand to each other.
@@ -29,6 +29,14 @@ impl Default for Tolerance {
     }
 }
 
+impl Tolerance {
+    /// Whether two values claimed of one subject agree.
+    #[must_use]
+    pub fn agrees(self, one: &ClaimValue, other: &ClaimValue) -> bool {
+        compare(one, other, self) == Comparison::Agree
+    }
+}
+
 /// What rounding may make of numbers that are the same.
 const ROUNDING: f64 = 1e-9;
 
@@ -37,10 +45,10 @@ const DEGREES: f64 = 0.2;
 
 /// Compares two values claimed of one subject. Both orders give the same.
 #[must_use]
-pub fn compare(subject: &Subject, one: &ClaimValue, other: &ClaimValue, tolerance: Tolerance) -> Comparison {
+pub fn compare(one: &ClaimValue, other: &ClaimValue, tolerance: Tolerance) -> Comparison {
     match (&plain(one), &plain(other)) {
         (ClaimValue::Number { value: a, unit: of_a }, ClaimValue::Number { value: b, unit: of_b }) => {
-            numbers(subject, &Quantity::read(*a, of_a), &Quantity::read(*b, of_b), tolerance)
+            numbers(&Quantity::read(*a, of_a), &Quantity::read(*b, of_b), tolerance)
         }
         (ClaimValue::Date(a), ClaimValue::Date(b)) => {
             when(a.starts_with(b.as_str()) || b.starts_with(a.as_str()))
@@ -48,9 +56,9 @@ pub fn compare(subject: &Subject, one: &ClaimValue, other: &ClaimValue, toleranc
         (ClaimValue::Date(date), ClaimValue::Number { value, unit })
         | (ClaimValue::Number { value, unit }, ClaimValue::Date(date)) => year_and_date(date, *value, unit),
         (ClaimValue::Verdict(a), ClaimValue::Verdict(b)) => when(a == b),
-        (ClaimValue::Category(a), ClaimValue::Category(b)) => kinds(a, b),
+        (ClaimValue::Category(a), ClaimValue::Category(b)) => when(is_same_text(a, b)),
         (ClaimValue::Text(a) | ClaimValue::Category(a), ClaimValue::Text(b) | ClaimValue::Category(b)) => {
-            if key(a) == key(b) {
+            if is_same_text(a, b) {
                 Comparison::Agree
             } else {
                 Comparison::Unclear
@@ -74,10 +82,10 @@ const fn when(agree: bool) -> Comparison {
 /// The value as the rules read it: whoever made the claim may have sent a number or a verdict as words.
 fn plain(value: &ClaimValue) -> ClaimValue {
     match value {
-        ClaimValue::Date(text) | ClaimValue::Category(text) | ClaimValue::Text(text) => {
+        ClaimValue::Date(text) | ClaimValue::Text(text) => {
             read_value(text, "").unwrap_or_else(|| value.clone())
         }
-        ClaimValue::Number { .. } | ClaimValue::Verdict(_) => value.clone(),
+        ClaimValue::Number { .. } | ClaimValue::Category(_) | ClaimValue::Verdict(_) => value.clone(),
     }
 }
 
@@ -98,14 +106,14 @@ impl Quantity {
     }
 }
 
-fn numbers(subject: &Subject, one: &Quantity, other: &Quantity, tolerance: Tolerance) -> Comparison {
+fn numbers(one: &Quantity, other: &Quantity, tolerance: Tolerance) -> Comparison {
     let (unit_a, unit_b) = (&one.unit, &other.unit);
     match (&unit_a.dimension, &unit_b.dimension) {
         (Dimension::None, known) if *known != Dimension::None => {
-            return bare_number(subject, one.in_base(), other, tolerance);
+            return bare_number(one.in_base(), other, tolerance);
         }
         (known, Dimension::None) if *known != Dimension::None => {
-            return bare_number(subject, other.in_base(), one, tolerance);
+            return bare_number(other.in_base(), one, tolerance);
         }
         (_, _) => {}
     }
@@ -117,9 +125,6 @@ fn numbers(subject: &Subject, one: &Quantity, other: &Quantity, tolerance: Toler
     match (&unit_a.dimension, &unit_b.dimension) {
         (Dimension::Percent, Dimension::Percent) => when(within(percent)),
         (Dimension::Temperature, Dimension::Temperature) => when(within(percent * DEGREES)),
-        (Dimension::None, Dimension::None) if subject.is_dated() && is_year(a) && is_year(b) => {
-            when(within(0.0))
-        }
         (dimension, same) if dimension == same => when(within(relative)),
         // A share such as 0.3 is 30 %.
         (Dimension::Percent, Dimension::None)
@@ -146,14 +151,12 @@ fn numbers(subject: &Subject, one: &Quantity, other: &Quantity, tolerance: Toler
 }
 
 /// A number without a unit is meant in the unit of the other, or is a share of a whole where that is a percentage.
-fn bare_number(subject: &Subject, bare: f64, measured: &Quantity, tolerance: Tolerance) -> Comparison {
+fn bare_number(bare: f64, measured: &Quantity, tolerance: Tolerance) -> Comparison {
     let (unit, percent, base) = (&measured.unit, f64::from(tolerance.percent), measured.in_base());
     let same_unit = unit.in_base(bare);
     let readings = match &unit.dimension {
         Dimension::Percent if is_share(bare) && base >= 1.0 => vec![bare * 100.0],
         Dimension::Percent if (0.0..=1.0).contains(&bare) => vec![bare, bare * 100.0],
-        // A year beside a span of years is another thing.
-        Dimension::Of("s") if is_year(bare) && subject.is_dated() => return Comparison::Unclear,
         Dimension::Percent
         | Dimension::Temperature
         | Dimension::Of(_)
@@ -191,29 +194,8 @@ fn year_and_date(date: &str, value: Finite, unit: &str) -> Comparison {
     }
 }
 
-/// Kinds differ unless one says more of the same than the other, or is its initials.
-fn kinds(a: &str, b: &str) -> Comparison {
-    let (in_a, in_b) = (key(a), key(b));
-    let within = |some: &[String], all: &[String]| some.iter().all(|word| all.contains(word));
-    if in_a == in_b || initials(a, b) || initials(b, a) {
-        Comparison::Agree
-    } else if in_a.is_empty() || in_b.is_empty() || within(&in_a, &in_b) || within(&in_b, &in_a) {
-        Comparison::Unclear
-    } else {
-        Comparison::Differ
-    }
-}
-
-fn initials(short: &str, long: &str) -> bool {
-    let short: String = short.chars().filter(|letter| letter.is_alphanumeric()).collect();
-    let firsts: String = long.split_whitespace().filter_map(|word| word.chars().next()).collect();
-    short.chars().count() > 1 && short.to_lowercase() == firsts.to_lowercase()
-}
-
-fn key(text: &str) -> Vec<String> {
-    let mut words: Vec<String> =
-        words(text).filter(|word| !["a", "an", "the"].contains(&word.as_str())).collect();
-    words.sort();
-    words.dedup();
-    words
+/// Whether two texts are equal except for case, white space and a full stop at the end.
+fn is_same_text(one: &str, other: &str) -> bool {
+    let plain = |text: &str| normalise_space(text).trim_end_matches('.').to_lowercase();
+    plain(one) == plain(other)
 }

@@ -1,11 +1,9 @@
-//! Results that contradict each other (O3): what counts as the same subject, when two values differ, and who is right.
-//! Pure; neither what is found nor what is decided depends on the order in which results came.
+//! Results that contradict each other (O3): when two values differ, and which side is right. Only typed values are compared:
+//! numbers with units, dates, verdicts, and categories. Pure; the order in which results arrive changes nothing.
 
 pub mod agreement;
 pub mod compare;
 pub mod detect;
-mod meant;
-pub mod near;
 pub mod next;
 pub mod position;
 pub mod read;
@@ -18,11 +16,9 @@ mod tests;
 
 pub use agreement::agreement;
 pub use compare::{Comparison, Tolerance, compare};
-pub use detect::{Found, detect};
-pub use meant::same_statement;
-pub use near::{Near, near};
+pub use detect::{DetectedConflict, detect};
 pub use next::{Answer, ConflictFacts, Next, Word, next};
-pub use position::{Position, Says, positions};
+pub use position::{Position, positions};
 pub use read::read_value;
 pub use side::Side;
 pub use subject::Subject;

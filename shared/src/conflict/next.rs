@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::position::Says;
+use super::compare::Tolerance;
 use super::side::Side;
 use super::verdict::{ConflictVerdict, as_said, by_authority, by_confidence, by_majority, by_methods};
 use crate::flow::{ClaimValue, ConflictStep};
@@ -28,11 +28,11 @@ pub enum Answer {
 
 /// What is known of a conflict besides its sides.
 #[derive(Debug, Clone, Copy)]
-pub struct ConflictFacts<'a, S> {
+pub struct ConflictFacts<'a> {
     /// The steps, in order.
     pub policy: &'a [ConflictStep],
-    /// Says which claims agree.
-    pub says: S,
+    /// Largest difference of numbers that agree.
+    pub tolerance: Tolerance,
     /// Which sources count more, best first.
     pub authority: &'a [String],
     /// What came of the steps that ask somebody.
@@ -52,7 +52,7 @@ pub enum Next {
 
 /// The next step of the policy, or what follows from those that were taken. The order of the sides does not matter.
 #[must_use]
-pub fn next(sides: &[Side], known: &ConflictFacts<'_, impl Says + Copy>) -> Next {
+pub fn next(sides: &[Side], known: &ConflictFacts<'_>) -> Next {
     for step in known.policy {
         match take(sides, *step, known) {
             StepResult::Verdict(verdict) => return Next::Settled(verdict),
@@ -74,21 +74,21 @@ enum StepResult {
     Nothing,
 }
 
-fn take(sides: &[Side], step: ConflictStep, known: &ConflictFacts<'_, impl Says + Copy>) -> StepResult {
-    let rule = known.says;
+fn take(sides: &[Side], step: ConflictStep, known: &ConflictFacts<'_>) -> StepResult {
+    let tolerance = known.tolerance;
     let verdict = match step {
-        ConflictStep::Majority => by_majority(sides, rule),
-        ConflictStep::Confidence => by_confidence(sides, rule),
-        ConflictStep::Authority => by_authority(sides, known.authority, rule),
+        ConflictStep::Majority => by_majority(sides, tolerance),
+        ConflictStep::Confidence => by_confidence(sides, tolerance),
+        ConflictStep::Authority => by_authority(sides, known.authority, tolerance),
         ConflictStep::Methods => match known.answers.get(&step) {
-            Some(Answer::Words(words)) => by_methods(sides, words, rule),
+            Some(Answer::Words(words)) => by_methods(sides, words, tolerance),
             Some(Answer::Value(_)) => None,
             None if sides.iter().all(|side| !side.claim.method.is_empty()) || are_of_one(sides) => None,
             None => return StepResult::ToAsk,
         },
         ConflictStep::Arbiter | ConflictStep::Verify | ConflictStep::Person => match known.answers.get(&step)
         {
-            Some(Answer::Value(Some((value, why)))) => as_said(sides, value, (step, why.clone()), rule),
+            Some(Answer::Value(Some((value, why)))) => as_said(sides, value, (step, why.clone()), tolerance),
             Some(Answer::Value(None) | Answer::Words(_)) => None,
             None => return StepResult::ToAsk,
         },

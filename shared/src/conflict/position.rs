@@ -1,8 +1,7 @@
 //! Who is of one mind.
 
-use super::compare::{Comparison, Tolerance, compare};
+use super::compare::Tolerance;
 use super::side::Side;
-use super::subject::Subject;
 use crate::flow::ClaimValue;
 use crate::ids::TaskIndex;
 
@@ -23,35 +22,16 @@ impl Position {
     }
 }
 
-/// Says whether claims agree with values: by rule, or as it was said before.
-pub trait Says {
-    /// Whether a side claims this value.
-    fn says(&self, side: &Side, value: &ClaimValue) -> bool;
-}
-
-impl Says for Tolerance {
-    fn says(&self, side: &Side, value: &ClaimValue) -> bool {
-        Subject::of(&side.claim.subject)
-            .is_some_and(|subject| compare(&subject, &side.claim.value, value, *self) == Comparison::Agree)
-    }
-}
-
-impl<S: Says + ?Sized> Says for &S {
-    fn says(&self, side: &Side, value: &ClaimValue) -> bool {
-        (**self).says(side, value)
-    }
-}
-
 /// Parts sides by what they hold: the value that most agree with first. Within a tolerance to agree is not handed on
 /// from one to the next, so each position stands around one value.
 #[must_use]
-pub fn positions(sides: &[Side], by: impl Says + Copy) -> Vec<Position> {
+pub fn positions(sides: &[Side], tolerance: Tolerance) -> Vec<Position> {
     let mut left: Vec<Side> = sides.to_vec();
     left.sort_by_cached_key(|side| (side.task.clone(), side.claim.value.to_string()));
     let mut found = Vec::new();
-    while let Some(centre) = centre(&left, by) {
+    while let Some(centre) = centre(&left, tolerance) {
         let (with, without): (Vec<Side>, Vec<Side>) =
-            left.into_iter().partition(|side| agree(&centre, side, by));
+            left.into_iter().partition(|side| agree(&centre, side, tolerance));
         found.push(Position { value: centre.claim.value.clone(), sides: with });
         left = without;
     }
@@ -59,13 +39,13 @@ pub fn positions(sides: &[Side], by: impl Says + Copy) -> Vec<Position> {
 }
 
 /// The side that most agree with; among equals the one whose value comes first.
-fn centre(sides: &[Side], by: impl Says + Copy) -> Option<Side> {
-    let with = |side: &Side| sides.iter().filter(|other| agree(side, other, by)).count();
+fn centre(sides: &[Side], tolerance: Tolerance) -> Option<Side> {
+    let with = |side: &Side| sides.iter().filter(|other| agree(side, other, tolerance)).count();
     let key = |side: &&Side| (std::cmp::Reverse(with(side)), side.claim.value.to_string(), side.task.clone());
     sides.iter().min_by_key(key).cloned()
 }
 
 /// Whether two sides claim the same. One always agrees with itself.
-fn agree(one: &Side, other: &Side, by: impl Says) -> bool {
-    one.claim.value == other.claim.value || by.says(one, &other.claim.value)
+fn agree(one: &Side, other: &Side, tolerance: Tolerance) -> bool {
+    one.claim.value == other.claim.value || tolerance.agrees(&one.claim.value, &other.claim.value)
 }

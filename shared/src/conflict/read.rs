@@ -1,43 +1,10 @@
-//! What a text claims, by rule: a number with its unit, a day, yes or no, one of a few kinds, else words.
+//! What a text claims, by rule: a number with its unit, a day, yes or no, else words.
 
 use crate::flow::{Claim, ClaimValue, Finite};
 use crate::text::{DigitReading, date, normalise_space, unit};
 
-/// Most words of what counts as one of a few kinds.
-const MOST_WORDS_OF_A_KIND: usize = 3;
-
-/// Longest text that counts as one of a few kinds, in characters.
-const LONGEST_KIND: usize = 40;
-
 /// Most words of a unit.
 const MOST_WORDS_OF_A_UNIT: usize = 3;
-
-const YES: [&str; 10] = [
-    "yes",
-    "true",
-    "correct",
-    "confirmed",
-    "valid",
-    "holds",
-    "it holds",
-    "it is correct",
-    "it is true",
-    "supported",
-];
-const NO: [&str; 12] = [
-    "no",
-    "false",
-    "incorrect",
-    "wrong",
-    "invalid",
-    "refuted",
-    "not correct",
-    "not true",
-    "not valid",
-    "does not hold",
-    "it does not hold",
-    "not supported",
-];
 
 /// Words before a number that make it no other one.
 const ABOUT: [&str; 12] = [
@@ -63,19 +30,15 @@ pub fn read_value(text: &str, unit: &str) -> Option<ClaimValue> {
         return None;
     }
     let value = verdict(&text).or_else(|| date::read(&text).map(ClaimValue::Date));
-    Some(value.or_else(|| quantity(&text, unit)).unwrap_or_else(|| words(text)))
+    Some(value.or_else(|| quantity(&text, unit)).unwrap_or(ClaimValue::Text(text)))
 }
 
 fn verdict(text: &str) -> Option<ClaimValue> {
-    let lower = text.to_lowercase();
-    let plain = lower.trim_end_matches(['.', '!']);
-    let known = [(true, &YES[..]), (false, &NO[..])].into_iter().find(|(_, words)| words.contains(&plain));
-    known.map(|(verdict, _)| ClaimValue::Verdict(verdict))
-}
-
-fn words(text: String) -> ClaimValue {
-    let is_kind = text.split(' ').count() <= MOST_WORDS_OF_A_KIND && text.chars().count() <= LONGEST_KIND;
-    if is_kind { ClaimValue::Category(text) } else { ClaimValue::Text(text) }
+    match text.to_lowercase().trim_end_matches(['.', '!']) {
+        "yes" | "true" => Some(ClaimValue::Verdict(true)),
+        "no" | "false" => Some(ClaimValue::Verdict(false)),
+        _ => None,
+    }
 }
 
 /// A number with its unit, if the text is nothing else.

@@ -35,9 +35,9 @@ fn tops(tasks: &[u16]) -> Vec<TaskIndex> {
     tasks.iter().map(|task| TaskIndex::top(*task)).collect()
 }
 
-fn compared(subject: &str, one: &str, other: &str) -> Comparison {
+fn compared(one: &str, other: &str) -> Comparison {
     let read = |text| read_value(text, "").unwrap();
-    compare(&Subject::of(subject).unwrap(), &read(one), &read(other), Tolerance::default())
+    compare(&read(one), &read(other), Tolerance::default())
 }
 
 #[test]
@@ -64,15 +64,9 @@ fn values_are_read_by_rule() {
         ("11/22/2026", "", ClaimValue::Date("2026-11-22".into())),
         ("November 2026", "", ClaimValue::Date("2026-11".into())),
         ("Yes.", "", ClaimValue::Verdict(true)),
-        ("does not hold", "", ClaimValue::Verdict(false)),
-        ("blue", "", ClaimValue::Category("blue".into())),
-        ("version 1.2.3", "", ClaimValue::Category("version 1.2.3".into())),
-        ("10-15 %", "", ClaimValue::Category("10-15 %".into())),
-        (
-            "it depends on the wind and on the season",
-            "",
-            ClaimValue::Text("it depends on the wind and on the season".into()),
-        ),
+        ("does not hold", "", ClaimValue::Text("does not hold".into())),
+        ("version 1.2.3", "", ClaimValue::Text("version 1.2.3".into())),
+        ("10-15 %", "", ClaimValue::Text("10-15 %".into())),
     ] {
         assert_eq!(read_value(text, unit), Some(value), "{text} {unit}");
     }
@@ -89,51 +83,45 @@ fn what_is_no_day_for_certain_is_none() {
 #[test]
 fn values_are_compared_by_what_they_are() {
     use Comparison::{Agree, Differ, Unclear};
-    for (subject, one, other, wanted) in [
-        ("chance of rain", "30 %", "15 %", Differ),
-        ("chance of rain", "30 %", "26 %", Agree),
-        ("distance", "1 km", "1000 m", Agree),
-        ("distance", "1 mile", "1.6 km", Agree),
-        ("distance", "10 km", "12 km", Differ),
-        ("distance", "10 km", "12 kg", Unclear),
-        ("duration", "2 hours", "120 min", Agree),
-        ("weight", "1 kg", "2 lb", Differ),
-        ("price", "100 EUR", "€100", Agree),
-        ("price", "100 EUR", "100 USD", Unclear),
-        ("price", "100 EUR", "200 euros", Differ),
-        ("temperature", "20 °C", "68 °F", Agree),
-        ("temperature", "20 °C", "80 °F", Differ),
-        ("files", "100", "104", Agree),
-        ("files", "100", "120", Differ),
-        ("files", "100", "100 files", Agree),
-        ("share", "30", "15 %", Differ),
-        ("share", "0.3", "30 %", Agree),
-        ("share", "0.27", "30 %", Agree),
-        ("share", "0.15", "30 %", Differ),
-        ("share", "1", "97 %", Agree),
-        ("share", "0.15", "15 percent", Agree),
-        ("distance", "30", "15 km", Differ),
-        ("distance", "30", "30 km", Agree),
-        ("year it was founded", "1990", "1991", Differ),
-        ("inhabitants", "1990", "1991", Agree),
-        ("date of opening", "2026-11-22", "22 November 2026", Agree),
-        ("date of opening", "2026-11-22", "November 2026", Agree),
-        ("date of opening", "2026-11-22", "2026-11-23", Differ),
-        ("date of opening", "2026-11-22", "2025", Differ),
-        ("it holds", "yes", "no", Differ),
-        ("it holds", "yes", "confirmed", Agree),
-        ("colour", "blue", "red", Differ),
-        ("colour", "blue", "dark blue", Unclear),
-        ("country", "UK", "United Kingdom", Agree),
-        ("reason", "the wind blew hard", "there was much wind that day", Unclear),
-        ("reason", "blue", "30 %", Unclear),
+    for (one, other, wanted) in [
+        ("30 %", "15 %", Differ),
+        ("30 %", "26 %", Agree),
+        ("1 km", "1000 m", Agree),
+        ("1 mile", "1.6 km", Agree),
+        ("10 km", "12 km", Differ),
+        ("10 km", "12 kg", Unclear),
+        ("2 hours", "120 min", Agree),
+        ("1 kg", "2 lb", Differ),
+        ("100 EUR", "€100", Agree),
+        ("100 EUR", "100 USD", Unclear),
+        ("100 EUR", "200 euros", Differ),
+        ("20 °C", "68 °F", Agree),
+        ("20 °C", "80 °F", Differ),
+        ("100", "104", Agree),
+        ("100", "120", Differ),
+        ("100", "100 files", Agree),
+        ("30", "15 %", Differ),
+        ("0.3", "30 %", Agree),
+        ("0.27", "30 %", Agree),
+        ("0.15", "30 %", Differ),
+        ("1", "97 %", Agree),
+        ("0.15", "15 percent", Agree),
+        ("30", "15 km", Differ),
+        ("30", "30 km", Agree),
+        ("1990", "1991", Agree),
+        ("2026-11-22", "22 November 2026", Agree),
+        ("2026-11-22", "November 2026", Agree),
+        ("2026-11-22", "2026-11-23", Differ),
+        ("2026-11-22", "2025", Differ),
+        ("yes", "no", Differ),
+        ("Dark  Blue", "dark blue", Agree),
+        ("recommended", "not recommended", Unclear),
+        ("blue", "30 %", Unclear),
     ] {
-        assert_eq!(compared(subject, one, other), wanted, "{subject}: {one} / {other}");
-        assert_eq!(compared(subject, other, one), wanted, "{subject}: {other} / {one}");
+        assert_eq!((compared(one, other), compared(other, one)), (wanted, wanted), "{one} / {other}");
     }
 }
 
-/// The same thing by other words, and what only looks like it.
 #[test]
 fn two_documents_of_one_task_contradict_each_other() {
     let sides = [from(1, number(30.0, "%"), "a.md"), from(1, number(15.0, "%"), "b.md")];
@@ -143,17 +131,17 @@ fn two_documents_of_one_task_contradict_each_other() {
     assert_eq!(detect(&same, Tolerance::default()), [], "one document speaks of two things by one name");
     let none = BTreeMap::new();
     let policy = [ConflictStep::Methods, ConflictStep::Arbiter];
-    let known = ConflictFacts { policy: &policy, says: Tolerance::default(), authority: &[], answers: &none };
+    let known =
+        ConflictFacts { policy: &policy, tolerance: Tolerance::default(), authority: &[], answers: &none };
     assert_eq!(next(&sides, &known), Next::Ask(ConflictStep::Arbiter), "it is not asked how it came to both");
 }
 
 #[test]
 fn the_tolerance_is_a_setting() {
-    let subject = Subject::of("chance of rain").unwrap();
-    let at = |percent| compare(&subject, &number(30.0, "%"), &number(15.0, "%"), Tolerance { percent });
+    let at = |percent| compare(&number(30.0, "%"), &number(15.0, "%"), Tolerance { percent });
     assert_eq!(at(14), Comparison::Differ);
     assert_eq!(at(15), Comparison::Agree);
-    let zero = compare(&subject, &number(0.1 + 0.2, ""), &number(0.3, ""), Tolerance { percent: 0 });
+    let zero = compare(&number(0.1 + 0.2, ""), &number(0.3, ""), Tolerance { percent: 0 });
     assert_eq!(zero, Comparison::Agree, "what rounding makes of a number is no other one");
 }
 
@@ -168,13 +156,20 @@ fn a_conflict_is_what_different_tasks_claim_of_one_subject() {
     assert_eq!(agreed, []);
     let itself = detect(&[side(1, number(30.0, "%")), side(1, number(15.0, "%"))], tolerance);
     assert_eq!(itself, [], "one task speaks of two things by one name");
-    let mut other = side(2, number(15.0, "%"));
-    other.claim.subject = "chance of rain on Sunday".to_owned();
-    assert_eq!(detect(&[side(1, number(30.0, "%")), other], tolerance), []);
-    let words = ["it fell all day and all night", "not a drop fell in the whole week"];
-    let texts = words.map(|text| ClaimValue::Text(text.to_owned()));
-    let [one, two] = texts;
-    assert_eq!(detect(&[side(1, one), side(2, two)], tolerance), [], "only a model can tell");
+    for (subject, found) in [("Chance  of rain", 1), ("rain chance", 0), ("chance of rain on Sunday", 0)] {
+        let mut other = side(2, number(15.0, "%"));
+        other.claim.subject = subject.to_owned();
+        assert_eq!(detect(&[side(1, number(30.0, "%")), other], tolerance).len(), found, "{subject}");
+    }
+    let kinds = ["rain", "sun"].map(|kind| ClaimValue::Category(kind.to_owned()));
+    let sides = [side(1, kinds[0].clone()), side(2, kinds[1].clone())];
+    assert_eq!(detect(&sides, tolerance).len(), 1, "categories are typed");
+    let texts = ["it rained", "it did not rain"].map(|text| ClaimValue::Text(text.to_owned()));
+    assert_eq!(
+        detect(&[side(1, texts[0].clone()), side(2, texts[1].clone())], tolerance),
+        [],
+        "prose is not"
+    );
 }
 
 #[test]
@@ -235,7 +230,8 @@ fn the_policy_is_followed_step_by_step() {
     let mut answers = BTreeMap::new();
     let policy = [Methods, Majority, Confidence, ConflictStep::Authority, Arbiter, Verify, Person];
     let at = |answers: &BTreeMap<ConflictStep, Answer>| {
-        let known = ConflictFacts { policy: &policy, says: Tolerance::default(), authority: &[], answers };
+        let known =
+            ConflictFacts { policy: &policy, tolerance: Tolerance::default(), authority: &[], answers };
         next(&sides, &known)
     };
     assert_eq!(at(&answers), Next::Ask(Methods));
@@ -255,7 +251,8 @@ fn the_policy_is_followed_step_by_step() {
     let mut told = sides.clone();
     told.iter_mut().for_each(|side| side.claim.method = "counted".to_owned());
     let none = BTreeMap::new();
-    let known = ConflictFacts { policy: &policy, says: Tolerance::default(), authority: &[], answers: &none };
+    let known =
+        ConflictFacts { policy: &policy, tolerance: Tolerance::default(), authority: &[], answers: &none };
     assert_eq!(next(&told, &known), Next::Ask(Arbiter), "the methods are told already");
     assert_eq!(next(&sides, &ConflictFacts { policy: &[], ..known }), Next::Unsettled);
 }
@@ -281,13 +278,9 @@ fn any_sides() -> impl Strategy<Value = Vec<Side>> {
 proptest! {
     #[test]
     fn comparing_is_symmetric(one in any_value(), other in any_value(), percent in 0..50u8) {
-        let subject = Subject::of("chance of rain").unwrap();
         let tolerance = Tolerance { percent };
-        prop_assert_eq!(
-            compare(&subject, &one, &other, tolerance),
-            compare(&subject, &other, &one, tolerance)
-        );
-        prop_assert_eq!(compare(&subject, &one, &one, tolerance), Comparison::Agree);
+        prop_assert_eq!(compare(&one, &other, tolerance), compare(&other, &one, tolerance));
+        prop_assert_eq!(compare(&one, &one, tolerance), Comparison::Agree);
     }
 
     #[test]
@@ -301,7 +294,7 @@ proptest! {
         prop_assert_eq!(by_majority(&sides, tolerance), by_majority(&other, tolerance));
         prop_assert_eq!(by_confidence(&sides, tolerance), by_confidence(&other, tolerance));
         let answers = BTreeMap::new();
-        let known = ConflictFacts { policy: &ConflictStep::USUAL[1..], says: tolerance, authority: &[], answers: &answers };
+        let known = ConflictFacts { policy: &ConflictStep::USUAL[1..], tolerance, authority: &[], answers: &answers };
         prop_assert_eq!(next(&sides, &known), next(&other, &known));
     }
 

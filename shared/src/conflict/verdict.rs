@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::compare::Tolerance;
 use super::next::Word;
-use super::position::{Position, Says, positions};
+use super::position::{Position, positions};
 use super::side::Side;
 use crate::flow::{Citation, ClaimValue, ConflictStep};
 use crate::ids::TaskIndex;
@@ -40,8 +41,8 @@ pub struct ConflictVerdict {
 
 /// The position that more than half of the sides hold.
 #[must_use]
-pub fn by_majority(sides: &[Side], rule: impl Says + Copy) -> Option<ConflictVerdict> {
-    let most = positions(sides, rule).into_iter().next()?;
+pub fn by_majority(sides: &[Side], tolerance: Tolerance) -> Option<ConflictVerdict> {
+    let most = positions(sides, tolerance).into_iter().next()?;
     let (with, all) = (most.sides.len(), sides.len());
     (with * 2 > all && with > 1)
         .then(|| verdict(sides, &most, ConflictStep::Majority, format!("{with} of {all} claim it")))
@@ -49,13 +50,13 @@ pub fn by_majority(sides: &[Side], rule: impl Says + Copy) -> Option<ConflictVer
 
 /// The position whose sides are clearly surer, taken together, than those of any other.
 #[must_use]
-pub fn by_confidence(sides: &[Side], rule: impl Says + Copy) -> Option<ConflictVerdict> {
+pub fn by_confidence(sides: &[Side], tolerance: Tolerance) -> Option<ConflictVerdict> {
     let weight = |position: &Position| -> u32 {
         let sure = position.sides.iter().map(|side| u32::from(side.claim.confidence));
         sure.map(|percent| if percent == 0 { UNSAID } else { percent }).sum()
     };
     let mut weighed: Vec<(u32, Position)> =
-        positions(sides, rule).into_iter().map(|position| (weight(&position), position)).collect();
+        positions(sides, tolerance).into_iter().map(|position| (weight(&position), position)).collect();
     weighed.sort_by_cached_key(|(weight, position)| (std::cmp::Reverse(*weight), position.value.to_string()));
     let next = weighed.get(1).map_or(0, |(weight, _)| *weight);
     let (best, position) = weighed.into_iter().next()?;
@@ -68,11 +69,11 @@ pub fn by_confidence(sides: &[Side], rule: impl Says + Copy) -> Option<ConflictV
 /// The position with the best source: what stands first in the ranks wins. A rank is a role (`role:validator`), or a
 /// pattern for places that evidence names (`official/*`).
 #[must_use]
-pub fn by_authority(sides: &[Side], ranks: &[String], rule: impl Says + Copy) -> Option<ConflictVerdict> {
+pub fn by_authority(sides: &[Side], ranks: &[String], tolerance: Tolerance) -> Option<ConflictVerdict> {
     let rank = |side: &Side| ranks.iter().position(|rank| stands_on(side, rank)).unwrap_or(ranks.len());
     let of = |position: &Position| position.sides.iter().map(rank).min().unwrap_or(ranks.len());
     let mut ranked: Vec<(usize, Position)> =
-        positions(sides, rule).into_iter().map(|position| (of(&position), position)).collect();
+        positions(sides, tolerance).into_iter().map(|position| (of(&position), position)).collect();
     ranked.sort_by_cached_key(|(rank, position)| (*rank, position.value.to_string()));
     let next = ranked.get(1).map(|(rank, _)| *rank);
     let (best, position) = ranked.into_iter().next()?;
@@ -111,20 +112,20 @@ fn fits(pattern: &str, text: &str) -> bool {
 pub fn by_methods(
     sides: &[Side],
     words: &BTreeMap<TaskIndex, Word>,
-    rule: impl Says + Copy,
+    tolerance: Tolerance,
 ) -> Option<ConflictVerdict> {
     let now = |side: &Side| match words.get(&side.task).and_then(|word| word.value.clone()) {
         Some(value) => Side { claim: crate::flow::Claim { value, ..side.claim.clone() }, ..side.clone() },
         None => side.clone(),
     };
     let now: Vec<Side> = sides.iter().map(now).collect();
-    let agreed = match positions(&now, rule).as_slice() {
+    let agreed = match positions(&now, tolerance).as_slice() {
         [only] => only.value.clone(),
         [] | [_, ..] => return None,
     };
     let corrected: Vec<String> = sides
         .iter()
-        .filter(|side| !rule.says(side, &agreed))
+        .filter(|side| !tolerance.agrees(&side.claim.value, &agreed))
         .map(|side| {
             let method = words.get(&side.task).map_or("", |word| word.method.as_str());
             if method.is_empty() { side.task.to_string() } else { format!("{}: {method}", side.task) }
@@ -134,7 +135,7 @@ pub fn by_methods(
         "having shown its method, who claimed something else corrected it ({})",
         corrected.join("; ")
     );
-    as_said(sides, &agreed, (ConflictStep::Methods, why), rule)
+    as_said(sides, &agreed, (ConflictStep::Methods, why), tolerance)
 }
 
 /// What somebody said who was asked.
@@ -143,9 +144,10 @@ pub fn as_said(
     sides: &[Side],
     value: &ClaimValue,
     (by, why): (ConflictStep, String),
-    rule: impl Says + Copy,
+    tolerance: Tolerance,
 ) -> Option<ConflictVerdict> {
-    let with: Vec<Side> = sides.iter().filter(|side| rule.says(side, value)).cloned().collect();
+    let with: Vec<Side> =
+        sides.iter().filter(|side| tolerance.agrees(&side.claim.value, value)).cloned().collect();
     // A judge chooses among what is claimed; only who looks for himself may find another value.
     if with.is_empty() && by == ConflictStep::Arbiter {
         return None;

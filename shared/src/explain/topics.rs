@@ -44,7 +44,7 @@ pub(super) fn topics(event: &RunEvent) -> &'static [Topic] {
         | RunEvent::TaskFailed(_)
         | RunEvent::TaskBlocked(_)
         | RunEvent::TaskAborted(_)
-        | RunEvent::WordsUncovered(_)
+        | RunEvent::GoalUncovered(_)
         | RunEvent::DraftReviewMissed(_) => &[Failure],
         RunEvent::FailureAnswered(_) => &[Answer],
         RunEvent::TaskReopened(_) | RunEvent::Replanned(_) => &[Answer, Turn],

@@ -14,14 +14,14 @@ const MAX_ASKED: usize = 1_000;
 /// Longest answer that is kept of a turn, in bytes.
 const MAX_ANSWERED: usize = 3_000;
 
-/// Most preferences, and most lessons, of one turn.
+/// Most lessons of one turn.
 const MAX_ITEMS: usize = 8;
 
-/// Longest preference or lesson, in bytes.
+/// Longest lesson, in bytes.
 const MAX_ITEM: usize = 300;
 
 /// Most that the turns of a goal may hold together, in bytes. What [`follow`] makes is within it.
-pub const MAX_BYTES: usize = MAX_TURNS * (MAX_ASKED + MAX_ANSWERED + 2 * MAX_ITEMS * MAX_ITEM);
+pub const MAX_BYTES: usize = MAX_TURNS * (MAX_ASKED + MAX_ANSWERED + MAX_ITEMS * MAX_ITEM);
 
 /// One earlier run that a goal follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,9 +33,6 @@ pub struct Turn {
     pub asked: String,
     /// What was answered, or why nothing was.
     pub answered: String,
-    /// What the person wished besides, one line each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub preferences: Vec<String>,
     /// What was learnt of plans, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lessons: Vec<String>,
@@ -45,7 +42,7 @@ impl Turn {
     /// How much it holds.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let items = self.preferences.iter().chain(&self.lessons).map(String::len).sum::<usize>();
+        let items = self.lessons.iter().map(String::len).sum::<usize>();
         self.asked.len() + self.answered.len() + items
     }
 
@@ -64,7 +61,6 @@ impl Turn {
             run: self.run,
             asked: within_bytes(self.asked.trim(), MAX_ASKED),
             answered: within_bytes(self.answered.trim(), MAX_ANSWERED),
-            preferences: items(self.preferences),
             lessons: items(self.lessons),
         }
     }
@@ -80,35 +76,6 @@ pub fn follow(earlier: &[Turn], next: Turn) -> Vec<Turn> {
     turns.into_iter().map(Turn::fitted).collect()
 }
 
-/// The sentences of a person's words that say how they like their answers.
-#[must_use]
-pub fn preferences_in(words: &str) -> Vec<String> {
-    const SIGNS: [&str; 16] = [
-        "i prefer",
-        "i'd like",
-        "i would like",
-        "i like",
-        "please",
-        "prefer",
-        "always",
-        "never",
-        "from now on",
-        "in future",
-        "keep it",
-        "don't",
-        "do not",
-        "be brief",
-        "answer in",
-        "write in",
-    ];
-    let sentences = words.split_inclusive(['.', '!', '?', '\n']).map(str::trim);
-    let wishes = sentences.filter(|sentence| {
-        let lower = format!(" {} ", sentence.to_lowercase());
-        SIGNS.iter().any(|sign| lower.contains(&format!(" {sign} ")) || lower.contains(&format!(" {sign},")))
-    });
-    wishes.map(str::to_owned).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -120,7 +87,6 @@ mod tests {
             run: RunId::from_uuid(uuid::Uuid::from_u128(n)),
             asked: asked.to_owned(),
             answered: "Paris.".to_owned(),
-            preferences: Vec::new(),
             lessons: Vec::new(),
         }
     }
@@ -135,15 +101,6 @@ mod tests {
         assert_eq!(asked, ["13", "14", "15", "16", "17", "18", "19", "20"]);
     }
 
-    #[test]
-    fn wishes_are_found_in_a_persons_words() {
-        let wishes = preferences_in(
-            "What is a run? Please answer in German. I prefer tables, and no prose. Who wrote it?",
-        );
-        assert_eq!(wishes, ["Please answer in German.", "I prefer tables, and no prose."]);
-        assert!(preferences_in("What is the capital of France?").is_empty());
-    }
-
     proptest! {
         #[test]
         fn a_conversation_keeps_to_its_limits(
@@ -153,7 +110,6 @@ mod tests {
             for (n, (text, items)) in (1..).zip(texts) {
                 let next = Turn {
                     answered: text.clone(),
-                    preferences: items.clone(),
                     lessons: items,
                     ..turn(n, &text)
                 };

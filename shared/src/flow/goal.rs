@@ -137,16 +137,13 @@ pub const MAX_ROLE_NAME_BYTES: usize = 200;
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Planning {
-    /// Unless the goal is small.
-    #[default]
+    /// For a goal that lists several items. Any other goal starts as one task, whose agent may request a plan.
     Auto,
     /// In any case.
+    #[default]
     Always,
     /// Never: one task does the whole.
     Never,
-    /// Only for a goal that is large, has parts which can be done apart, or needs who can do what others cannot. Any other
-    /// begins as one task, whose agent may say that it has to be planned.
-    Sparing,
 }
 
 /// Why a goal is refused before any work starts.

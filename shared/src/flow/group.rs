@@ -149,14 +149,14 @@ pub struct Dissent {
 }
 
 impl GroupVerdict {
-    /// Who sees it differently, in a sentence; nothing when nobody does.
+    /// The answers of the other members, in a sentence. Absent: all gave the same.
     #[must_use]
     pub fn dissent_in_words(&self) -> Option<String> {
         let others: Vec<String> = self.dissent.iter().map(ToString::to_string).collect();
         let (agree, all) = (self.agree.len(), self.agree.len() + others.len());
         (!others.is_empty()).then(|| {
             format!(
-                "Its members were divided ({agree} of {all} agree; decided {}). Otherwise: {}",
+                "{agree} of {all} members gave the same answer (decided {}). Otherwise: {}",
                 self.by.in_words(),
                 others.join("; ")
             )

@@ -119,10 +119,10 @@ settings! {
         /// What is done when something goes wrong.
         #[serde(skip_serializing_if = "crate::is_default")]
         pub responses: Responses,
-        /// Whether a planner is asked: auto (unless the goal is small), always, never, or sparing (a goal begins as one
-        /// task unless it is large, has separable parts or needs specialists; its agent may ask for a plan).
+        /// When a planner is called: auto (a goal that lists several items; any other starts as one task, whose agent may
+        /// request a plan), always or never.
         #[serde(skip_serializing_if = "crate::is_default")]
-        pub planning: Planning = Planning::Auto => words::<Planning>(); Project Harmless,
+        pub planning: Planning = Planning::Always => words::<Planning>(); Project Harmless,
         // O10.
         /// Who writes the report: a writer (always), or nobody where one task gave it all (unless-single).
         #[serde(skip_serializing_if = "crate::is_default")]

@@ -25,6 +25,9 @@ pub struct PlanDraft {
     /// What has to be known before a plan can be made; asked of a person where the run's settings say so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<String>,
+    /// The parts of the goal that no task covers, as the planner states.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncovered: Vec<String>,
 }
 
 /// One proposed task, with its subtasks.

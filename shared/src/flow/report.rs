@@ -15,6 +15,9 @@ pub struct Report {
     pub body: String,
     /// What was asked and could not be answered.
     pub unanswered: Vec<String>,
+    /// Results that contradict each other, as the writer states.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<String>,
     /// Whether it was made without a language model.
     pub offline: bool,
     /// Whether the run was stopped before its report was written: this is what its tasks had given until then.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::reference;
-use super::tools::Nameable;
+use super::tools::{Nameable, nearest};
 use crate::flow::{BlueprintBrief, BlueprintCall, TaskDraft};
 
 /// Longest values of a blueprint that a plan may hold in one task, in bytes of JSON.
@@ -16,7 +16,7 @@ pub(super) fn problem(task: &TaskDraft, nameable: Nameable<'_>) -> Option<String
     let said = |what: String| Some(format!("task {:?} {what}", task.name));
     let names = || known.iter().map(|brief| brief.name.clone()).collect::<Vec<_>>();
     let Some(brief) = find(call, known) else {
-        let instead = match (nameable.meant.nearest(&call.name, &names()), known.is_empty()) {
+        let instead = match (nearest(&call.name, &names()), known.is_empty()) {
             (Some(near), _) => format!("did you mean {near}?"),
             (None, true) => "there is none here: leave `blueprint` out".to_owned(),
             (None, false) => format!("there are {}", names().join(", ")),
@@ -52,7 +52,7 @@ pub(super) fn fit(task: &mut TaskDraft, nameable: Nameable<'_>, notes: &mut Vec<
     let Some(call) = &mut task.blueprint else { return };
     if find(call, known).is_none() {
         let names: Vec<String> = known.iter().map(|brief| brief.name.clone()).collect();
-        let near = nameable.meant.nearest(&call.name, &names);
+        let near = nearest(&call.name, &names);
         let done = near.as_ref().map_or_else(|| "left it out".to_owned(), |near| format!("took {near}"));
         notes
             .push(format!("{:?} names the blueprint {:?}, which is not there: {done}", task.name, call.name));
@@ -100,7 +100,6 @@ fn refers(value: &Value) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::super::tools::MostAlike;
     use super::*;
 
     fn known() -> Vec<BlueprintBrief> {
@@ -109,7 +108,7 @@ mod tests {
     }
 
     fn nameable(blueprints: &[BlueprintBrief]) -> Nameable<'_> {
-        Nameable { tools: &[], blueprints, meant: &MostAlike }
+        Nameable { tools: &[], blueprints }
     }
 
     fn task(name: &str, params: &Value) -> TaskDraft {

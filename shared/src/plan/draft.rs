@@ -7,6 +7,7 @@ use super::reference::{self, Reference, TaskField};
 use super::rights;
 use crate::flow::{Pattern, Plan, PlanDraft, PlanTask, TaskDraft};
 use crate::ids::{Role, TaskIndex};
+use crate::text::nearest_name;
 
 /// The draft as a plan, not checked yet: dependencies are indices, those that mean nothing are left out,
 /// roles that mean nothing have become workers. Reads [`TaskIndex::MAX_DEPTH`] levels.
@@ -27,7 +28,7 @@ pub(super) fn read(draft: &PlanDraft) -> (Plan, Vec<PlanProblem>) {
 /// keep their meaning when tasks come and go.
 #[must_use]
 pub fn as_draft(plan: &Plan) -> PlanDraft {
-    PlanDraft { goal: plan.goal.clone(), tasks: drafts_below(plan, None), questions: Vec::new() }
+    PlanDraft { goal: plan.goal.clone(), tasks: drafts_below(plan, None), ..PlanDraft::default() }
 }
 
 fn drafts_below(plan: &Plan, parent: Option<&TaskIndex>) -> Vec<TaskDraft> {
@@ -69,9 +70,6 @@ pub(super) struct Names {
     by_words: BTreeMap<String, Vec<TaskIndex>>,
     shown: Vec<String>,
 }
-
-/// Most names that are told of as nearest to one that is none.
-const MOST_NEAREST: usize = 3;
 
 impl Names {
     pub(super) fn new<'a>(tasks: impl Iterator<Item = (&'a TaskIndex, &'a str)>) -> Self {
@@ -117,18 +115,10 @@ impl Names {
         (text, unknown)
     }
 
-    /// The names that are most like a text.
+    /// The name nearest to a text, by edit distance.
     fn nearest(&self, text: &str) -> Vec<String> {
-        let mut names: Vec<(u32, &String)> =
-            self.shown.iter().map(|name| (likeness(&in_words(name), &in_words(text)), name)).collect();
-        names.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(other.1)));
-        names.dedup_by(|one, other| one.1 == other.1);
-        names
-            .into_iter()
-            .filter(|(likeness, _)| *likeness > 0)
-            .take(MOST_NEAREST)
-            .map(|(_, name)| name.clone())
-            .collect()
+        let shown = self.shown.iter().map(String::as_str);
+        nearest_name(&in_words(text), shown).map(str::to_owned).into_iter().collect()
     }
 }
 
@@ -143,21 +133,6 @@ fn add(names: &mut BTreeMap<String, Vec<TaskIndex>>, name: String, index: &TaskI
 fn in_words(name: &str) -> String {
     let words = name.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
-}
-
-/// How many pairs of letters in a row two texts have in common, in percent of all.
-fn likeness(one: &str, other: &str) -> u32 {
-    let pairs = |text: &str| -> Vec<(char, char)> { text.chars().zip(text.chars().skip(1)).collect() };
-    let (one, mut left) = (pairs(one), pairs(other));
-    let all = one.len() + left.len();
-    let mut shared = 0;
-    for pair in one {
-        if let Some(at) = left.iter().position(|other| *other == pair) {
-            left.swap_remove(at);
-            shared += 2;
-        }
-    }
-    u32::try_from(shared * 100 / all.max(1)).unwrap_or(0)
 }
 
 /// The text of a goal with references by index in place of those by name, as somebody writes it for a plan that is there.
@@ -286,7 +261,7 @@ mod tests {
             depends_on: if *name == "sum" { vec!["1".into(), "2".into()] } else { Vec::new() },
             ..TaskDraft::default()
         });
-        read(&PlanDraft { goal: "g".into(), tasks: tasks.collect(), questions: Vec::new() })
+        read(&PlanDraft { goal: "g".into(), tasks: tasks.collect(), ..PlanDraft::default() })
     }
 
     #[test]
@@ -312,7 +287,7 @@ mod tests {
             depends_on: if goal == "a" { Vec::new() } else { vec!["a".into()] },
             ..TaskDraft::default()
         });
-        let draft = PlanDraft { goal: "g".into(), tasks: tasks.to_vec(), questions: Vec::new() };
+        let draft = PlanDraft { goal: "g".into(), tasks: tasks.to_vec(), ..PlanDraft::default() };
         let limits = crate::flow::RunLimits::default();
         assert!(!crate::plan::check(&draft, &limits, &[Role::Worker]).is_empty());
         let (plan, notes) = crate::plan::repair(&draft, &limits, &[Role::Worker]);

@@ -156,7 +156,7 @@ mod tests {
         ];
         for (before, expected) in cases {
             let mut draft =
-                PlanDraft { goal: String::new(), tasks: vec![before.clone()], questions: Vec::new() };
+                PlanDraft { goal: String::new(), tasks: vec![before.clone()], ..PlanDraft::default() };
             give_to_specialists(&mut draft, &roles, &specialists);
             assert_eq!(draft.tasks[0].role.as_deref(), expected, "{before:?}");
         }
@@ -196,7 +196,7 @@ mod tests {
     fn a_task_that_stands_for_others_is_given_to_nobody() {
         let specialists = [specialist("auditor", &["audit"])];
         let above = TaskDraft { subtasks: vec![task(None, &["audit"])], ..task(None, &["audit"]) };
-        let mut draft = PlanDraft { goal: String::new(), tasks: vec![above], questions: Vec::new() };
+        let mut draft = PlanDraft { goal: String::new(), tasks: vec![above], ..PlanDraft::default() };
         give_to_specialists(&mut draft, &[], &specialists);
         assert_eq!(draft.tasks[0].role, None);
         assert_eq!(draft.tasks[0].subtasks[0].role.as_deref(), Some("auditor"));

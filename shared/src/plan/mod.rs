@@ -3,7 +3,6 @@
 mod blueprints;
 pub mod check;
 pub mod complexity;
-pub mod coverage;
 pub mod matching;
 pub mod nearest;
 pub mod order;

@@ -5,7 +5,7 @@ mod dependencies;
 use std::collections::HashMap;
 
 use super::check::{Bounds, MAX_ITEMS, MAX_NAME_BYTES, MAX_TEXT_BYTES, PlanProblem, check_plan};
-use super::draft::{self, normal};
+use super::draft;
 use super::reference::quoted;
 use super::tree::{GoalPart, Id, Tree};
 use super::values::Values;
@@ -50,9 +50,6 @@ pub fn repair_knowing(
 /// Mending one thing can bring up another (two goals that are alike once they are cut to their limit); that
 /// settles in the second pass.
 const PASSES: usize = 4;
-
-/// Above this many candidates only neighbours are compared.
-const ALL_PAIRS: usize = 200;
 
 struct Mender<'a> {
     tree: Tree,
@@ -189,14 +186,12 @@ impl Mender<'_> {
         self.collapse();
     }
 
-    /// Too many tasks count as over-decomposed: those most alike become one.
+    /// Too many tasks count as over-decomposed: neighbors become one.
     fn shrink(&mut self) {
-        let mut likeness = Likeness::default();
         while self.tree.all().len() > self.bounds.tasks {
-            let Some((kept, gone)) = likeness.closest(&self.tree, &self.tree.leaves()) else { return };
+            let Some((kept, gone)) = neighbors(&self.tree, &self.tree.leaves()) else { return };
             self.note_merge(kept, gone);
             self.tree.merge_leaves(kept, gone);
-            likeness.forget(kept);
             self.collapse();
         }
     }
@@ -204,18 +199,15 @@ impl Mender<'_> {
     /// Splits what is too wide into groups where depth and number of tasks allow it, else merges.
     fn fit_width(&mut self) {
         let mut open = vec![None];
-        let mut likeness = Likeness::default();
         while let Some(parent) = open.pop() {
             while self.tree.children(parent).len() > self.bounds.width {
                 if self.group_children(parent) {
                     break;
                 }
                 let siblings = self.tree.children(parent).to_vec();
-                let Some((one, other)) = likeness.closest(&self.tree, &siblings) else { break };
+                let Some((one, other)) = neighbors(&self.tree, &siblings) else { break };
                 self.note_merge(one, other);
                 self.tree.merge_siblings(one, other);
-                likeness.forget(one);
-                likeness.forget(other);
             }
             let below = self.tree.children(parent).iter().filter(|child| !self.tree.is_leaf(**child));
             open.extend(below.map(|child| Some(*child)));
@@ -298,41 +290,15 @@ impl Mender<'_> {
     }
 }
 
-/// How alike tasks are, from 0 up. Computed once per pair.
-#[derive(Default)]
-struct Likeness(HashMap<(Id, Id), f64>);
-
-impl Likeness {
-    /// The two that are most alike, the earlier one first.
-    fn closest(&mut self, tree: &Tree, candidates: &[Id]) -> Option<(Id, Id)> {
-        let reach = if candidates.len() > ALL_PAIRS { 1 } else { candidates.len() };
-        let mut best: Option<((Id, Id), f64)> = None;
-        for (at, one) in candidates.iter().enumerate() {
-            for other in candidates.iter().skip(at + 1).take(reach) {
-                let likeness = self.of(tree, *one, *other);
-                if best.is_none_or(|(_, most)| likeness > most) {
-                    best = Some(((*one, *other), likeness));
-                }
-            }
-        }
-        best.map(|(pair, _)| pair)
-    }
-
-    fn forget(&mut self, id: Id) {
-        self.0.retain(|(one, other), _| *one != id && *other != id);
-    }
-
-    fn of(&mut self, tree: &Tree, one: Id, other: Id) -> f64 {
-        *self.0.entry((one, other)).or_insert_with(|| {
-            let text = |id: Id| {
-                let text = format!("{} {}", normal(&tree.item(id).task.name), tree.comparable_goal(id));
-                text.chars().take(100).collect::<String>()
-            };
-            let same_parent = if tree.parent(one) == tree.parent(other) { 0.2 } else { 0.0 };
-            let same_role = if tree.item(one).task.role == tree.item(other).task.role { 0.2 } else { 0.0 };
-            strsim::sorensen_dice(&text(one), &text(other)) + same_parent + same_role
-        })
-    }
+/// The two tasks to merge: neighbors, preferably with one parent, one role and short goals; the earlier one first.
+fn neighbors(tree: &Tree, candidates: &[Id]) -> Option<(Id, Id)> {
+    let pairs = candidates.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.last()?)));
+    let length = |id: Id| tree.comparable_goal(id).len();
+    pairs.max_by_key(|&(one, other)| {
+        let same_parent = tree.parent(one) == tree.parent(other);
+        let same_role = tree.item(one).task.role == tree.item(other).task.role;
+        (same_parent, same_role, std::cmp::Reverse(length(one).saturating_add(length(other))))
+    })
 }
 
 fn substitute(roles: &[Role]) -> Role {

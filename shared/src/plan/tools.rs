@@ -2,6 +2,7 @@
 
 use super::blueprints;
 use crate::flow::{BlueprintBrief, PlanDraft, Specialty, TaskDraft};
+use crate::text::nearest_name;
 
 /// The action that works by a blueprint.
 pub const BLUEPRINT: &str = "blueprint";
@@ -41,9 +42,6 @@ pub const FOR_DATA: [&str; 5] = ["chart", "sql", "sql.save", "workspace.edit", "
 
 /// What every task keeps of what its role may use: how to reach a person before it guesses.
 pub const ALWAYS: [&str; 2] = ["escalate", "request_info"];
-
-/// How alike two names have to be for one to be meant by the other.
-const NEAR: f64 = 0.8;
 
 /// The tools that can be named in a plan: those that come with Muster, and what agents say they have beside these.
 #[must_use]
@@ -92,24 +90,6 @@ pub struct Nameable<'a> {
     pub tools: &'a [String],
     /// The blueprints.
     pub blueprints: &'a [BlueprintBrief],
-    /// Says which of them is meant by a name that is none.
-    pub meant: &'a dyn NearestTool,
-}
-
-/// Says which tool, or blueprint, is meant by a name that is none.
-pub trait NearestTool: std::fmt::Debug {
-    /// The one of these that is meant; nothing when it is not clear.
-    fn nearest(&self, name: &str, known: &[String]) -> Option<String>;
-}
-
-/// What is meant is the most alike, by this version's measure.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct MostAlike;
-
-impl NearestTool for MostAlike {
-    fn nearest(&self, name: &str, known: &[String]) -> Option<String> {
-        nearest(name, known).map(str::to_owned)
-    }
 }
 
 /// Of the tools and blueprints that tasks name, those that are not there, each with what to do.
@@ -148,7 +128,7 @@ fn fit_tasks(tasks: &mut [TaskDraft], known: Nameable<'_>, notes: &mut Vec<Strin
             let tool = if is_known(&tool, known.tools) {
                 Some(tool)
             } else {
-                let near = known.meant.nearest(&tool, known.tools);
+                let near = nearest(&tool, known.tools);
                 let done =
                     near.as_ref().map_or_else(|| "left it out".to_owned(), |near| format!("took {near}"));
                 notes.push(format!("{:?} names the tool {tool:?}, which is not there: {done}", task.name));
@@ -176,35 +156,16 @@ fn is_known(named: &str, known: &[String]) -> bool {
 }
 
 fn said(task: &TaskDraft, tool: &str, known: Nameable<'_>) -> String {
-    let instead = match known.meant.nearest(tool, known.tools) {
+    let instead = match nearest(tool, known.tools) {
         Some(near) => format!("did you mean {near}?"),
         None => format!("there are {}", known.tools.join(", ")),
     };
     format!("task {:?} names the tool {tool:?}, which nobody has: {instead}", task.name)
 }
 
-/// How like a tool's name is to one that is wanted.
-struct Likeness<'a> {
-    /// As a whole or by its last part, whichever is more.
-    best: f64,
-    whole: f64,
-    tool: &'a str,
-}
-
-/// The tool that a name is most like, if it is like one.
-#[must_use]
-pub fn nearest<'a>(named: &str, known: &'a [String]) -> Option<&'a str> {
-    let wanted: String = plain(named).chars().take(64).collect();
-    let scored = known.iter().map(|tool| {
-        let last = tool.rsplit('.').next().unwrap_or(tool);
-        let whole = strsim::jaro_winkler(&wanted, &plain(tool));
-        Likeness { best: whole.max(strsim::jaro_winkler(&wanted, last)), whole, tool }
-    });
-    // Of several that end alike, the one that is alike as a whole: `search` rather than `workspace.search`.
-    let order = |one: &Likeness<'_>, other: &Likeness<'_>| {
-        one.best.total_cmp(&other.best).then(one.whole.total_cmp(&other.whole))
-    };
-    scored.max_by(order).filter(|found| found.best >= NEAR).map(|found| found.tool)
+/// The known name nearest to one that is unknown, by edit distance.
+pub(super) fn nearest(named: &str, known: &[String]) -> Option<String> {
+    nearest_name(named, known.iter().map(String::as_str)).map(str::to_owned)
 }
 
 fn plain(name: &str) -> String {
@@ -226,7 +187,7 @@ mod tests {
     #[test]
     fn a_tool_that_nobody_has_is_told_with_the_nearest_one() {
         let known = known(&[]);
-        let known = Nameable { tools: &known, blueprints: &[], meant: &MostAlike };
+        let known = Nameable { tools: &known, blueprints: &[] };
         let cases = [
             (
                 vec!["calculator", "corpus.search", "corpus_read", "Corpus.*"],
@@ -266,7 +227,7 @@ mod tests {
             gives: Vec::new(),
         };
         for (tools, problems_found) in [(known(&[auditor]), 0), (known(&[]), 1)] {
-            let known = Nameable { tools: &tools, blueprints: &[], meant: &MostAlike };
+            let known = Nameable { tools: &tools, blueprints: &[] };
             assert_eq!(problems(&draft(&["nmap.scan"]), known).len(), problems_found);
         }
     }

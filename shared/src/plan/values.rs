@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn proposal(tasks: Vec<TaskDraft>) -> PlanDraft {
-        PlanDraft { goal: "g".into(), tasks, questions: Vec::new() }
+        PlanDraft { goal: "g".into(), tasks, ..PlanDraft::default() }
     }
 
     fn plan(tasks: Vec<TaskDraft>) -> Plan {

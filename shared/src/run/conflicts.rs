@@ -33,8 +33,6 @@ pub struct ConflictState {
     pub subject: String,
     /// The claims.
     pub sides: Vec<Side>,
-    /// Whether a rule says that they contradict each other; else a model has to compare them first.
-    pub certain: bool,
     /// When it was found.
     pub found_at: Millis,
     /// When the time to settle it is up.
@@ -137,16 +135,6 @@ pub enum SettlingFor {
     Method(TaskIndex),
     /// To judge which side is right.
     Arbiter,
-    /// To say of all these conflicts, each between two claims in other words, whether the claims contradict each other.
-    Near(Vec<u32>),
-}
-
-impl Settling {
-    /// Whether it helps to settle this conflict.
-    #[must_use]
-    pub fn is_for(&self, id: u32) -> bool {
-        if let SettlingFor::Near(all) = &self.purpose { all.contains(&id) } else { self.conflict == id }
-    }
 }
 
 /// How often an agent was right and wrong where results contradicted each other.

@@ -2,7 +2,6 @@
 
 use super::state::RunState;
 use crate::flow::Turn;
-use crate::flow::conversation::preferences_in;
 
 /// What a later run is told of this one. Within the limits once it is taken into a conversation.
 #[must_use]
@@ -13,18 +12,11 @@ pub fn turn(run: &RunState) -> Turn {
         (None, Some(reason)) => format!("(no answer: {reason})"),
         (None, None) => "(no answer)".to_owned(),
     };
-    let original = run.planning.original_goal.iter().flat_map(|words| preferences_in(words));
     let mut lessons: Vec<String> = Vec::new();
     for lesson in run.reflections().flat_map(|(_, reflection)| &reflection.on_plan) {
         if !lessons.contains(lesson) {
             lessons.push(lesson.clone());
         }
     }
-    Turn {
-        run: run.id,
-        asked: run.goal.text.clone(),
-        answered,
-        preferences: preferences_in(&run.goal.text).into_iter().chain(original).collect(),
-        lessons,
-    }
+    Turn { run: run.id, asked: run.goal.text.clone(), answered, lessons }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conflicts::{ConflictState, Conflicts, Settling};
 use super::drafts::DraftHistory;
-use super::event::{Checked, Digest};
+use super::event::Digest;
 use super::group::Group;
 use super::peers::PeerTalk;
 use super::planning::{GivenUp, Iterated, PlanStage, Planning, Replan};
@@ -115,9 +115,9 @@ pub struct InheritedPlanning {
     /// The lessons by which the plan was improved, and what was changed for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterated: Option<Iterated>,
-    /// What of the person's words the plan, or the report, does not speak of.
+    /// The parts of the goal that no task covers, as the planner states.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub uncovered: Vec<(Checked, Vec<String>)>,
+    pub uncovered: Vec<String>,
     /// Tasks that failed one after the other, since the last one that ended well or since the plan was made anew.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub failures_in_a_row: u32,

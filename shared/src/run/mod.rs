@@ -47,9 +47,9 @@ pub use count::{
 };
 pub use drafts::{DraftHistory, DraftReviewEnd, ReviewOfDraft};
 pub use event::{
-    AgentEvent, AgentKey, Checked, Decided, Digest, Entry, EventKind, Evidence, FailedPlan, Input, Link,
-    RecordEvent, Released, Request, RequestAction, RunEvent, SignedOrder, SignerKind, Started, StopReason,
-    ToolStarted, Unreadable,
+    AgentEvent, AgentKey, Decided, Digest, Entry, EventKind, Evidence, FailedPlan, Input, Link, RecordEvent,
+    Released, Request, RequestAction, RunEvent, SignedOrder, SignerKind, Started, StopReason, ToolStarted,
+    Unreadable,
 };
 pub use fork::{Inherited, InheritedPlanning, Origin};
 pub use gaps::{Gap, gaps};

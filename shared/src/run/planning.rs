@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event::{Checked, FailedPlan};
+use super::event::FailedPlan;
 use crate::blueprint::StepOutcome;
 use crate::flow::Plan;
 use crate::ids::TaskIndex;
@@ -38,9 +38,9 @@ pub struct Planning {
     /// What became of the steps of its blueprint, as far as that is decided.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub expansion: BTreeMap<String, StepOutcome>,
-    /// What of the person's words the plan, or the report, does not speak of.
+    /// The parts of the goal that no task covers, as the planner states.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub uncovered: Vec<(Checked, Vec<String>)>,
+    pub uncovered: Vec<String>,
     /// Tasks that failed one after the other, since the last one that ended well or since the plan was made anew.
     pub failures_in_a_row: u32,
     /// How often what was left was planned anew, in order.

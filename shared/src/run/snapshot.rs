@@ -13,7 +13,7 @@ use crate::ids::{AgentId, Seq, TaskId};
 /// Distinguishes builds that derive or serialize the state differently: the release, a revision and the digest of the
 /// state's shape. Raise the revision when [`apply`](super::apply()) derives another state from the same events. A test
 /// compares the digest with the types.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-3-fe8f25e343317037");
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-3-cf88985b3daafc6d");
 
 /// A run's state as it stood at a position of its record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -16,14 +16,13 @@ mod unseen;
 mod words;
 
 pub use brackets::bracket_depth;
-pub(crate) use calendar::DAYS;
 pub use calendar::MONTHS;
 pub use cut::{at_word, beginning, first_line, normalise_space, one_line, quoted, within_bytes};
 pub use fault::Fault;
 pub use nearest::nearest_name;
 pub use numeral::{DecimalMark, DigitReading, Numeral, WholeNumber, decimal_mark, number_in_words, numerals};
 pub use unseen::is_control;
-pub use words::{counted, is_with_an};
+pub use words::counted;
 
 /// Whether it is a name of lower case letters, digits, `-` and `_`, of at most this many bytes.
 pub(crate) fn is_short_name(name: &str, max_bytes: usize) -> bool {

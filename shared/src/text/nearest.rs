@@ -1,7 +1,4 @@
 //! Which of some names is meant by one that is none of them.
-//!
-//! For hints to people and models only. What decisions read goes by rules of its own, which stay as they are: runs that
-//! are decided again come to the same (`plan::tools`, `blueprint::names`, the tools of an agent).
 
 /// How alike two names have to be, of 1: of three letters one may be wrong.
 const NEAR: f64 = 0.65;

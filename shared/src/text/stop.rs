@@ -3,9 +3,8 @@
 //!
 //! | read for | by | when |
 //! |---|---|---|
-//! | [`is_link`], [`is_light_in_claim`] | what a claim is about | decisions, which record what they were told |
-//! | [`is_light_in_question`] | what a goal asks, and whether it was answered | decisions about plans and reports, which record it; lessons |
-//! | [`is_light_in_search`] | searching documents | agents, whose steps are recorded |
+//! | [`is_link`] | citations | agents, whose steps are recorded |
+//! | [`is_light_in_search`] | searching documents and lessons | agents, whose steps are recorded; lessons, which are an input |
 
 /// Articles, prepositions and forms of "be". Sorted.
 const LINKS: [&str; 21] = [
@@ -13,13 +12,7 @@ const LINKS: [&str; 21] = [
     "the", "this", "was", "were", "with",
 ];
 
-/// What else tells nothing about the subject of a claim; words come here without an `s` at their end. Sorted.
-const LIGHT_IN_CLAIMS: [&str; 23] = [
-    "as", "been", "being", "can", "could", "did", "do", "doe", "had", "has", "have", "her", "hi", "how",
-    "our", "their", "there", "these", "what", "which", "who", "will", "would",
-];
-
-/// Words that say neither what a goal asks nor what a passage is about. Sorted.
+/// Words without a meaning of their own in goals and passages. Sorted.
 const COMMON: [&str; 126] = [
     "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
     "because", "been", "before", "being", "between", "both", "but", "by", "can", "could", "did", "do",
@@ -31,74 +24,6 @@ const COMMON: [&str; 126] = [
     "they", "this", "those", "through", "to", "too", "under", "until", "up", "upon", "us", "very", "was",
     "we", "were", "what", "when", "where", "whether", "which", "while", "who", "whom", "whose", "why",
     "will", "with", "within", "without", "would", "you", "your",
-];
-
-/// Further words of goals that do not say what is asked. Sorted.
-const LIGHT_IN_QUESTIONS: [&str; 64] = [
-    "across",
-    "among",
-    "anything",
-    "around",
-    "ask",
-    "asked",
-    "create",
-    "describe",
-    "even",
-    "every",
-    "everything",
-    "explain",
-    "find",
-    "first",
-    "give",
-    "given",
-    "good",
-    "keep",
-    "know",
-    "last",
-    "least",
-    "less",
-    "list",
-    "long",
-    "look",
-    "made",
-    "make",
-    "many",
-    "mention",
-    "name",
-    "need",
-    "needs",
-    "new",
-    "next",
-    "nothing",
-    "now",
-    "part",
-    "people",
-    "point",
-    "produce",
-    "provide",
-    "put",
-    "report",
-    "say",
-    "see",
-    "several",
-    "show",
-    "since",
-    "something",
-    "still",
-    "sum",
-    "take",
-    "thing",
-    "things",
-    "two",
-    "use",
-    "used",
-    "using",
-    "want",
-    "way",
-    "well",
-    "whole",
-    "work",
-    "write",
 ];
 
 /// Further words that stand in nearly every passage. Sorted.
@@ -167,20 +92,8 @@ pub fn is_link(word: &str) -> bool {
     LINKS.binary_search(&word).is_ok()
 }
 
-/// Whether a word in lower case tells nothing about the subject of a claim.
-#[must_use]
-pub fn is_light_in_claim(word: &str) -> bool {
-    is_link(word) || LIGHT_IN_CLAIMS.binary_search(&word).is_ok()
-}
-
 fn is_common(word: &str) -> bool {
     COMMON.binary_search(&word).is_ok()
-}
-
-/// Whether a word in lower case does not say what is asked: "explain", "several", "work".
-#[must_use]
-pub fn is_light_in_question(word: &str) -> bool {
-    is_common(word) || LIGHT_IN_QUESTIONS.binary_search(&word).is_ok()
 }
 
 /// Whether a word in lower case says nothing about a passage.
@@ -195,13 +108,11 @@ mod tests {
 
     #[test]
     fn the_lists_are_sorted_as_looking_up_needs_it() {
-        let lists: [&[&str]; 5] =
-            [&LINKS, &LIGHT_IN_CLAIMS, &COMMON, &LIGHT_IN_QUESTIONS, &LIGHT_IN_SEARCHES];
+        let lists: [&[&str]; 3] = [&LINKS, &COMMON, &LIGHT_IN_SEARCHES];
         for list in lists {
             assert!(list.windows(2).all(|pair| pair[0] < pair[1]), "{list:?}");
         }
-        assert!(is_link("the") && is_light_in_claim("the") && !is_link("worker"));
+        assert!(is_link("the") && !is_link("worker"));
         assert!(is_light_in_search("the") && !is_light_in_search("worker"));
-        assert!(is_light_in_question("explain") && !is_light_in_question("lease"));
     }
 }

@@ -97,7 +97,7 @@ fn plan() -> Plan {
     };
     let parent = TaskDraft { subtasks: vec![leaf("a", &[]), leaf("b", &["a"])], ..leaf("both", &[]) };
     let draft =
-        PlanDraft { goal: "g".to_owned(), tasks: vec![parent, leaf("c", &["both"])], questions: Vec::new() };
+        PlanDraft { goal: "g".to_owned(), tasks: vec![parent, leaf("c", &["both"])], ..PlanDraft::default() };
     let (plan, notes) = repair(&draft, &RunLimits::default(), &[Role::Worker]);
     assert!(notes.is_empty(), "{notes:?}");
     plan

@@ -50,7 +50,7 @@ fn draft() -> impl Strategy<Value = PlanDraft> {
     prop::collection::vec(tree, 0..9).prop_map(|tasks| PlanDraft {
         goal: "g".to_owned(),
         tasks,
-        questions: Vec::new(),
+        ..PlanDraft::default()
     })
 }
 
@@ -107,7 +107,7 @@ fn execute(plan: &Plan, endings: &[TaskStatus]) -> (Vec<TaskIndex>, Statuses) {
 #[test]
 fn a_goal_of_braces_still_gives_a_name() {
     let task = TaskDraft { goal: "}".to_owned(), ..TaskDraft::default() };
-    let draft = PlanDraft { goal: "g".to_owned(), tasks: vec![task], questions: Vec::new() };
+    let draft = PlanDraft { goal: "g".to_owned(), tasks: vec![task], ..PlanDraft::default() };
     let (plan, _) = repair(&draft, &RunLimits::default(), &ROLES);
     assert_eq!(check_plan(&plan, &RunLimits::default(), &ROLES), vec![]);
 }
@@ -138,7 +138,7 @@ fn more_than_twenty_tasks_are_too_many_and_those_most_alike_become_one() {
             named(&format!("{topic} in shorter"), &format!("Describe {topic} in shorter.")),
         ]
     });
-    let draft = PlanDraft { goal: "g".to_owned(), tasks: tasks.collect(), questions: Vec::new() };
+    let draft = PlanDraft { goal: "g".to_owned(), tasks: tasks.collect(), ..PlanDraft::default() };
     let problems = check(&draft, &limits, &ROLES);
     assert!(
         problems[0].to_string().contains("22 tasks, 20 is the most: merge those that are alike"),
@@ -161,7 +161,7 @@ fn a_task_with_too_many_milestones_is_split_where_there_is_room() {
     let large = TaskDraft { milestones, ..named("climb", "Climb up.") };
     let after =
         TaskDraft { depends_on: vec!["climb".to_owned()], ..named("rest", "Rest after {{1.result}}.") };
-    let draft = PlanDraft { goal: "g".to_owned(), tasks: vec![large, after], questions: Vec::new() };
+    let draft = PlanDraft { goal: "g".to_owned(), tasks: vec![large, after], ..PlanDraft::default() };
     let limits = RunLimits { max_milestones: 2, ..RunLimits::default() };
     let problems: Vec<String> = check(&draft, &limits, &ROLES).iter().map(ToString::to_string).collect();
     assert_eq!(problems, ["task 1 has 5 milestones, 2 is the most of one task: split it into smaller ones"]);
@@ -210,7 +210,7 @@ fn goal_of_a_parent_with_one_subtask_is_kept() {
         ..TaskDraft::default()
     };
     let tasks = vec![task("compare the offers", vec![task("read both offers", Vec::new())])];
-    let draft = PlanDraft { goal: "g".into(), tasks, questions: Vec::new() };
+    let draft = PlanDraft { goal: "g".into(), tasks, ..PlanDraft::default() };
     let (plan, _) = repair(&draft, &RunLimits::default(), &ROLES);
     let goals: Vec<&str> = plan.tasks.values().map(|task| task.goal.as_str()).collect();
     assert_eq!(goals, ["read both offers; as part of: compare the offers"]);

@@ -143,7 +143,7 @@ mod tests {
         let gone = json!({ "reflections": { index.to_string(): null } });
         assert_eq!(Value::Object(shown.news(&state)), gone);
 
-        let conflict = json!({ "subject": "s", "sides": [], "certain": true, "found_at": 1, "until": 2 });
+        let conflict = json!({ "subject": "s", "sides": [], "found_at": 1, "until": 2 });
         for number in [7, 8] {
             state.conflicts.found.insert(number, serde_json::from_value(conflict.clone()).unwrap());
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use muster_orchestrator::decide::{Recorded, RecordedReadings, Situation, decide};
+use muster_orchestrator::decide::{Recorded, Situation, decide};
 use muster_shared::flow::{TaskOffered, TaskStatus};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::chain::{Link, Read, verify};
@@ -272,14 +272,12 @@ impl Checks {
     fn decided_alike(&mut self, head: &Entry, decided: &Decided, batch: &[Rc<Entry>]) {
         let state = self.states.get(&head.run).and_then(Option::as_ref);
         let placing = Recorded(&decided.placements);
-        let reading = RecordedReadings(&decided.readings);
         let situation = Situation {
             id: head.run,
             now: decided.now,
             capacity: &decided.capacity,
             specialists: &decided.specialists,
             placing: &placing,
-            reading: &reading,
         };
         let offers = batch.iter().filter_map(|entry| match &entry.event {
             RecordEvent::Offered(offer) => Some(offer),

@@ -102,7 +102,7 @@ fn pick<T: Clone>(random: &mut Random, of: &[T]) -> Option<T> {
 
 fn plan(random: &mut Random) -> PlanDraft {
     let tasks = (1..=random.between(1, 4)).map(|number| task(number, random)).collect();
-    PlanDraft { goal: "Find it out.".to_owned(), tasks, questions: Vec::new() }
+    PlanDraft { goal: "Find it out.".to_owned(), tasks, ..PlanDraft::default() }
 }
 
 fn task(number: u64, random: &mut Random) -> TaskDraft {

@@ -150,9 +150,7 @@ fn product(seed: u64, offer: &TaskOffered, random: &mut Random) -> Product {
             ..TaskResult::default()
         }),
         Work::Execute { .. } => {
-            let verdict = teams::verdict(seed, offer).map(|verdict| vec![verdict]);
-            let claims = verdict.unwrap_or_else(|| teams::claims(seed, offer));
-            Product::Result(TaskResult { claims, ..result(random) })
+            Product::Result(TaskResult { claims: teams::claims(seed, offer), ..result(random) })
         }
         Work::Reflect { refine, .. } => {
             let mut reflection = Reflection {
@@ -216,7 +214,7 @@ fn plan(random: &mut Random) -> PlanDraft {
         }
         _ => {}
     }
-    PlanDraft { goal: "the goal".into(), tasks, questions: Vec::new() }
+    PlanDraft { goal: "the goal".into(), tasks, ..PlanDraft::default() }
 }
 
 fn task(number: u64, random: &mut Random) -> TaskDraft {

@@ -184,7 +184,7 @@ fn sparing(seed: u64, limits: RunLimits) -> RunLimits {
         return limits;
     }
     RunLimits {
-        planning: Planning::Sparing,
+        planning: Planning::Auto,
         reflection: ReflectionLevel::WhenNeeded,
         writer: Writing::UnlessSingle,
         verification: ModelVerification::Off,

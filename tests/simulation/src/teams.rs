@@ -109,18 +109,6 @@ fn claim(subject: &str, random: &mut Random) -> Claim {
     }
 }
 
-/// Whether a model that compares words finds that they contradict each other.
-pub(crate) fn verdict(seed: u64, offer: &TaskOffered) -> Option<Claim> {
-    let task = offer.work.leaf()?;
-    if !task.goal.contains("they contradict each other") {
-        return None;
-    }
-    let mut random = random(seed, offer, "verdict");
-    let value = ClaimValue::Verdict(random.chance(700));
-    let subject = "they contradict each other".to_owned();
-    Some(Claim { subject, value, confidence: 80, evidence: Vec::new(), method: String::new() })
-}
-
 /// What somebody answers who is asked which value holds.
 pub(crate) fn opinion(seed: u64, run: RunId, question: &Question) -> Option<String> {
     let mut random = Random::of(seed, &format!("{run}/opinion on {}", question.text));

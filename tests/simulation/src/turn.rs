@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use muster_journal::WithDecisions;
-use muster_orchestrator::decide::{ByRules, Decision, Place, Situation, Wanted, decide};
+use muster_orchestrator::decide::{Decision, Place, Situation, Wanted, decide};
 use muster_orchestrator::turn::{Action, Appending, Driver, Failure, Next, RunLog, View, WrittenAt};
 use muster_orchestrator::{Capacity, Holding, Roomed, decide_with_room};
 use muster_shared::flow::Placement;
@@ -138,11 +138,7 @@ fn decide_as_strangers(
     let held = |decision: &Decision| decision.after.as_deref().map(Holding::of).unwrap_or_default();
     let placing = AsStranger(fleet);
     let look = |capacity: &BTreeMap<Queue, u32>| {
-        decide(
-            run,
-            inputs,
-            Situation { id, now, capacity, specialists: &[], placing: &placing, reading: &ByRules },
-        )
+        decide(run, inputs, Situation { id, now, capacity, specialists: &[], placing: &placing })
     };
     let mut capacity = fleet.none(run);
     let mut decision = look(&capacity)?;

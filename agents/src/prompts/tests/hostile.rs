@@ -99,6 +99,7 @@ fn planning() -> Work {
             goal: hostile(),
             tasks: Vec::new(),
             questions: vec![hostile()],
+            uncovered: vec![hostile()],
         })),
         held_to: Box::default(),
     }

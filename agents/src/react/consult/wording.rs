@@ -162,7 +162,7 @@ fn about_refusal(chosen: Option<&ChosenAction>, case: &StepContext<'_>) -> Wordi
         text: format!(
             "{}\n\nWhat the model wrote instead of taking a step:\n{}\n\nDoes it decline the task?",
             goal(case),
-            fence(&case.offer.nonce, "answer", chosen.map_or("", answered))
+            fence(&case.offer.nonce, "answer", chosen.map_or("", |chosen| &chosen.thought.text))
         ),
         schema: json!({
             "type": "object",
@@ -181,11 +181,6 @@ fn about_action(chosen: Option<&ChosenAction>, case: &StepContext<'_>) -> Wordin
     );
     let text = format!("{}\n\n{}", goal(case), fence(&case.offer.nonce, "material", &material));
     Wording { purpose: "aside action", role, text, schema }
-}
-
-/// What is given for a result, submitted or in prose.
-fn answered(chosen: &ChosenAction) -> &str {
-    chosen.action.arguments["conclusion"].as_str().unwrap_or(&chosen.thought.text)
 }
 
 const fn purpose_of(check: Check) -> &'static str {

@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::answer::ParseFailure;
-use super::{clean, json, limits, refusal};
+use super::{clean, json, limits, withheld};
 
 /// Reads the document in `text` that fits `schema`, repairing what can be repaired.
 ///
@@ -45,12 +45,12 @@ pub fn parse_whole_document<T: DeserializeOwned>(
             Err(wrong) => failure = failure.or(Some(wrong)),
         }
     }
-    Err(failure.unwrap_or_else(|| match refusal::refusal(&cleaned) {
-        Some(said) => ParseFailure::Refusal { said },
-        None if cleaned.starts_with(['{', '[']) => {
+    Err(failure.or_else(|| withheld(&cleaned)).unwrap_or_else(|| {
+        if cleaned.starts_with(['{', '[']) {
             ParseFailure::Unreadable { why: "it begins like JSON but is none".to_owned() }
+        } else {
+            ParseFailure::NoAction
         }
-        None => ParseFailure::NoAction,
     }))
 }
 

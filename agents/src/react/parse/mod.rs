@@ -13,7 +13,6 @@ mod fields;
 mod json;
 mod limits;
 mod lines;
-mod refusal;
 mod scan;
 mod tags;
 mod tools;
@@ -23,14 +22,18 @@ pub use answer::{AnswerForm, ParseFailure, ParsedAction, ParsedAnswer};
 pub use document::{parse_document, parse_whole_document};
 pub use feedback::ask_again_for_document;
 pub use limits::{MAX_BYTES, MAX_DEPTH};
-pub use refusal::WITHHELD;
-pub(super) use refusal::is_refusal;
 
 use serde_json::Value;
 
 use crate::model::chat::{ChatAnswer, ToolCall, ToolDecl};
 use fields::Fields;
 use tools::KnownTools;
+
+/// Prefix of the text that replaces an answer which a provider withheld.
+pub const WITHHELD: &str = "[declined]";
+
+/// Longest part of a provider's refusal that is kept, in characters.
+const MAX_REFUSAL: usize = 300;
 
 /// The longest thought kept from prose around an action, in characters.
 const MAX_THOUGHT: usize = 4_000;
@@ -181,8 +184,8 @@ fn assemble(fields: Fields, action: ParsedAction, form: AnswerForm, repaired: bo
 
 /// Names the failure of a text in which no form found an action.
 fn why_not(body: &str) -> ParseFailure {
-    if let Some(said) = refusal::refusal(body) {
-        return ParseFailure::Refusal { said };
+    if let Some(failure) = withheld(body) {
+        return failure;
     }
     if json::objects(body).iter().any(|found| found.value.is_object()) {
         return ParseFailure::NoActionName;
@@ -191,6 +194,12 @@ fn why_not(body: &str) -> ParseFailure {
         return ParseFailure::Unreadable { why: "it begins like JSON but is none".to_owned() };
     }
     ParseFailure::NoAction
+}
+
+/// The refusal, if a provider withheld the answer. Refusals in prose are not recognized: a model declines by its status.
+fn withheld(text: &str) -> Option<ParseFailure> {
+    let said = text.strip_prefix(WITHHELD)?.trim().chars().take(MAX_REFUSAL).collect();
+    Some(ParseFailure::Refusal { said })
 }
 
 /// Prose fit to be a thought: without its label, fences and excess length.

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::conflict::{Answer, Word};
+use muster_shared::conflict::{Answer, Word, read_value};
 use muster_shared::flow::{About, Claim, ClaimValue, ConflictStep, TaskResult};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::{ConflictState, QuestionEnd, RunState, Settling, SettlingFor};
 
-use super::super::reading::Reader;
 use super::super::survey;
 use super::ask::LEAVE_OPEN;
-use super::near;
+use super::{is_same_subject, tolerance};
 
 /// What came of asking.
 pub(super) enum AskedSides<T> {
@@ -20,17 +19,13 @@ pub(super) enum AskedSides<T> {
 }
 
 /// What came of the steps that ask somebody; nothing while an answer is still to come.
-pub(super) fn answers(
-    run: &RunState,
-    id: u32,
-    reader: &Reader<'_>,
-) -> Option<BTreeMap<ConflictStep, Answer>> {
+pub(super) fn answers(run: &RunState, id: u32) -> Option<BTreeMap<ConflictStep, Answer>> {
     let conflict = run.conflicts.found.get(&id)?;
     let asked = [
-        (ConflictStep::Methods, methods(run, id, conflict, reader)),
-        (ConflictStep::Arbiter, judged(run, id, conflict, reader)),
-        (ConflictStep::Verify, verified(run, conflict, reader)),
-        (ConflictStep::Person, said(run, id, reader)),
+        (ConflictStep::Methods, methods(run, id, conflict)),
+        (ConflictStep::Arbiter, judged(run, id, conflict)),
+        (ConflictStep::Verify, verified(run, conflict)),
+        (ConflictStep::Person, said(run, id, conflict)),
     ];
     let mut answers = BTreeMap::new();
     for (step, asked) in asked {
@@ -45,7 +40,7 @@ pub(super) fn answers(
 
 /// The small tasks for a conflict.
 pub(super) fn settling(run: &RunState, id: u32) -> impl Iterator<Item = (TaskId, &Settling)> {
-    let mine = run.conflicts.settling.iter().filter(move |(_, settling)| settling.is_for(id));
+    let mine = run.conflicts.settling.iter().filter(move |(_, settling)| settling.conflict == id);
     mine.map(|(number, settling)| (TaskId::Settle(*number), settling))
 }
 
@@ -59,12 +54,8 @@ pub(super) fn given<'a>(run: &'a RunState, task: &TaskId) -> Option<&'a TaskResu
 }
 
 /// What a result claims of the subject of a conflict; what it claims at all when that is one thing only.
-pub(super) fn claim_on<'a>(
-    conflict: &ConflictState,
-    result: &'a TaskResult,
-    reader: &Reader<'_>,
-) -> Option<&'a Claim> {
-    let same = |claim: &&Claim| reader.is_about(conflict, &claim.subject);
+pub(super) fn claim_on<'a>(conflict: &ConflictState, result: &'a TaskResult) -> Option<&'a Claim> {
+    let same = |claim: &&Claim| is_same_subject(&conflict.subject, &claim.subject);
     result.claims.iter().find(same).or(match result.claims.as_slice() {
         [only] => Some(only),
         [] | [_, ..] => None,
@@ -77,34 +68,7 @@ pub(super) fn method(claim: Option<&Claim>, result: &TaskResult) -> String {
     said.unwrap_or(&result.conclusion).chars().take(Claim::MAX_TEXT).collect()
 }
 
-/// Verdict of a model on claims in other words: whether they contradict each other, or why the verdict is unreadable.
-pub(super) fn compared(run: &RunState, id: u32) -> AskedSides<Result<bool, String>> {
-    let asks = |settling: &Settling| matches!(settling.purpose, SettlingFor::Near(_));
-    let Some((task, _)) = settling(run, id).find(|(_, settling)| asks(settling)) else {
-        return AskedSides::Not;
-    };
-    if !has_ended(run, &task) {
-        return AskedSides::Pending;
-    }
-    let Some(result) = given(run, &task) else {
-        let why = run.tasks.get(&task).and_then(|state| state.reasons.last()).map(String::as_str);
-        return AskedSides::Answered(Err(why.unwrap_or("nobody could be asked").to_owned()));
-    };
-    let mut own = result.claims.iter().filter(|claim| near::names(&claim.subject, id));
-    let said = own.find_map(|claim| verdict(&claim.value));
-    AskedSides::Answered(said.ok_or_else(|| "whoever was asked said neither yes nor no".to_owned()))
-}
-
-const fn verdict(value: &ClaimValue) -> Option<bool> {
-    match value {
-        ClaimValue::Verdict(verdict) => Some(*verdict),
-        ClaimValue::Number { .. } | ClaimValue::Date(_) | ClaimValue::Category(_) | ClaimValue::Text(_) => {
-            None
-        }
-    }
-}
-
-fn methods(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_>) -> AskedSides<Answer> {
+fn methods(run: &RunState, id: u32, conflict: &ConflictState) -> AskedSides<Answer> {
     if !conflict.steps.contains(&ConflictStep::Methods) {
         return AskedSides::Not;
     }
@@ -115,7 +79,7 @@ fn methods(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_
             return AskedSides::Pending;
         }
         if let Some(result) = given(run, &task) {
-            let claim = claim_on(conflict, result, reader);
+            let claim = claim_on(conflict, result);
             let value = claim.map(|claim| claim.value.clone());
             words.insert(side.clone(), Word { value, method: method(claim, result) });
         }
@@ -123,7 +87,7 @@ fn methods(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_
     AskedSides::Answered(Answer::Words(words))
 }
 
-fn judged(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_>) -> AskedSides<Answer> {
+fn judged(run: &RunState, id: u32, conflict: &ConflictState) -> AskedSides<Answer> {
     if !conflict.steps.contains(&ConflictStep::Arbiter) {
         return AskedSides::Not;
     }
@@ -132,12 +96,10 @@ fn judged(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_>
     if !has_ended(run, &task) {
         return AskedSides::Pending;
     }
-    AskedSides::Answered(Answer::Value(
-        given(run, &task).and_then(|result| value_in(conflict, reader, result)),
-    ))
+    AskedSides::Answered(Answer::Value(given(run, &task).and_then(|result| value_in(conflict, result))))
 }
 
-fn verified(run: &RunState, conflict: &ConflictState, reader: &Reader<'_>) -> AskedSides<Answer> {
+fn verified(run: &RunState, conflict: &ConflictState) -> AskedSides<Answer> {
     if !conflict.steps.contains(&ConflictStep::Verify) {
         return AskedSides::Not;
     }
@@ -148,19 +110,15 @@ fn verified(run: &RunState, conflict: &ConflictState, reader: &Reader<'_>) -> As
         return AskedSides::Pending;
     }
     let mut results = leaves().filter_map(|leaf| survey::result_of(run, leaf));
-    AskedSides::Answered(Answer::Value(results.find_map(|result| value_in(conflict, reader, result))))
+    AskedSides::Answered(Answer::Value(results.find_map(|result| value_in(conflict, result))))
 }
 
-fn value_in(
-    conflict: &ConflictState,
-    reader: &Reader<'_>,
-    result: &TaskResult,
-) -> Option<(ClaimValue, String)> {
-    let claim = claim_on(conflict, result, reader)?;
+fn value_in(conflict: &ConflictState, result: &TaskResult) -> Option<(ClaimValue, String)> {
+    let claim = claim_on(conflict, result)?;
     Some((claim.value.clone(), method(Some(claim), result)))
 }
 
-fn said(run: &RunState, id: u32, reader: &Reader<'_>) -> AskedSides<Answer> {
+fn said(run: &RunState, id: u32, conflict: &ConflictState) -> AskedSides<Answer> {
     let asked = run.questions.values().rev().find(|asked| asked.about == About::Conflict(id));
     let Some(asked) = asked else { return AskedSides::Not };
     let answer = match &asked.end {
@@ -171,7 +129,10 @@ fn said(run: &RunState, id: u32, reader: &Reader<'_>) -> AskedSides<Answer> {
     let value = answer.filter(|(_, text)| *text != LEAVE_OPEN).and_then(|(by, text)| {
         // The tasks that claim it stand behind it.
         let value = text.rsplit_once(" (").map_or(text, |(value, _)| value);
-        Some((reader.value(value)?, format!("{by} says so")))
+        let value = read_value(value, "")?;
+        // Of prose, only words that a side claims are a value.
+        let is_claimed = conflict.sides.iter().any(|side| tolerance(run).agrees(&side.claim.value, &value));
+        (is_claimed || !matches!(value, ClaimValue::Text(_))).then(|| (value, format!("{by} says so")))
     });
     AskedSides::Answered(Answer::Value(value))
 }

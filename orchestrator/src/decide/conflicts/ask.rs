@@ -12,9 +12,8 @@ use muster_shared::run::event::{ConflictExamined, VerificationAdded};
 use muster_shared::run::{ConflictState, RunState, Settling, SettlingFor};
 
 use super::super::builder::DecisionBuilder;
-use super::super::reading::Reader;
 use super::super::{questions, survey};
-use super::{answers, both, tolerance};
+use super::{answers, compatible_claims, tolerance};
 
 /// What a person answers who does not know either.
 pub(super) const LEAVE_OPEN: &str = "leave it open";
@@ -49,7 +48,7 @@ fn methods(decision: &mut DecisionBuilder<'_>, id: u32) {
     let asked = conflict.sides.iter().filter(|side| side.claim.method.is_empty());
     let tasks =
         asked.map(|side| (SettlingFor::Method(side.task.clone()), method_of(conflict, side))).collect();
-    begin(decision, id, Some(ConflictStep::Methods), tasks);
+    begin(decision, id, ConflictStep::Methods, tasks);
 }
 
 fn method_of(conflict: &ConflictState, side: &Side) -> PlanTask {
@@ -63,7 +62,7 @@ fn method_of(conflict: &ConflictState, side: &Side) -> PlanTask {
         conflict.subject,
         listed(std::slice::from_ref(side)),
         listed(&others),
-        both::TOLD,
+        compatible_claims::TOLD,
     );
     small(&format!("show how {task} came to its value"), goal, side.role.clone().unwrap_or(Role::Worker))
 }
@@ -75,21 +74,21 @@ fn arbiter(decision: &mut DecisionBuilder<'_>, id: u32) {
          methods. Submit one claim with exactly that subject and the value that holds, and say in its `method` why. \
          When it cannot be told, make no claim.{}",
         conflict.subject,
-        listed(&with_methods(run, id, conflict, decision.reader())),
-        both::TOLD,
+        listed(&with_methods(run, id, conflict)),
+        compatible_claims::TOLD,
     );
     let task = small("judge which value holds", goal, Role::Worker);
-    begin(decision, id, Some(ConflictStep::Arbiter), vec![(SettlingFor::Arbiter, task)]);
+    begin(decision, id, ConflictStep::Arbiter, vec![(SettlingFor::Arbiter, task)]);
 }
 
 /// The sides with the methods that they showed.
-fn with_methods(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_>) -> Vec<Side> {
+fn with_methods(run: &RunState, id: u32, conflict: &ConflictState) -> Vec<Side> {
     let mut sides = conflict.sides.clone();
     for (task, settling) in answers::settling(run, id) {
         let SettlingFor::Method(of) = &settling.purpose else { continue };
         let Some(result) = answers::given(run, &task) else { continue };
         for side in sides.iter_mut().filter(|side| side.task == *of) {
-            side.claim.method = answers::method(answers::claim_on(conflict, result, reader), result);
+            side.claim.method = answers::method(answers::claim_on(conflict, result), result);
         }
     }
     sides
@@ -102,7 +101,7 @@ fn verify(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     let is_full = added.is_none();
     match added {
         Some((task, plan)) => decision.emit(VerificationAdded { id, task, plan }),
-        None => begin(decision, id, Some(ConflictStep::Verify), Vec::new()),
+        None => begin(decision, id, ConflictStep::Verify, Vec::new()),
     }
     is_full
 }
@@ -122,8 +121,8 @@ fn add(
              and say in its `method` how you came to it.{}",
             conflict.subject,
             // A plan's goals may refer to results; what is claimed never does.
-            listed(&with_methods(run, id, conflict, decision.reader())).replace("{{", "{ {"),
-            both::TOLD,
+            listed(&with_methods(run, id, conflict)).replace("{{", "{ {"),
+            compatible_claims::TOLD,
         ),
         role: Some(last.role.as_ref().unwrap_or(&Role::Worker).to_string()),
         expected_output: "one claim with the value that holds".to_owned(),
@@ -145,13 +144,13 @@ fn person(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
         let tasks: Vec<String> = position.tasks().iter().map(TaskIndex::to_string).collect();
         format!("{} ({})", position.value, tasks.join(", "))
     };
-    let found = positions(&conflict.sides, decision.reader().within(tolerance(run)));
+    let found = positions(&conflict.sides, tolerance(run));
     let question = Question {
-        reason: listed(&with_methods(run, id, conflict, decision.reader())),
+        reason: listed(&with_methods(run, id, conflict)),
         choices: found
             .iter()
             .map(choice)
-            .chain([LEAVE_OPEN.to_owned(), both::BOTH_HOLD.to_owned()])
+            .chain([LEAVE_OPEN.to_owned(), compatible_claims::BOTH_HOLD.to_owned()])
             .collect(),
         default: Some(LEAVE_OPEN.to_owned()),
         ..Question::new(format!("Results contradict each other. What holds of {:?}?", conflict.subject))
@@ -162,10 +161,10 @@ fn person(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     })
 }
 
-pub(super) fn begin(
+fn begin(
     decision: &mut DecisionBuilder<'_>,
     id: u32,
-    step: Option<ConflictStep>,
+    step: ConflictStep,
     tasks: Vec<(SettlingFor, PlanTask)>,
 ) {
     let Some(run) = decision.open() else { return };
@@ -175,7 +174,7 @@ pub(super) fn begin(
     decision.emit(ConflictExamined { id, step, tasks });
 }
 
-pub(super) fn small(name: &str, goal: String, role: Role) -> PlanTask {
+fn small(name: &str, goal: String, role: Role) -> PlanTask {
     PlanTask {
         expected_output: "one claim".to_owned(),
         max_steps: Some(MOST_STEPS),
@@ -196,6 +195,6 @@ fn listed(sides: &[Side]) -> String {
     sides.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-pub(super) fn cut(text: &str, most: usize) -> String {
+fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }

@@ -1,14 +1,13 @@
 //! What the report says of results that contradict each other. Nothing that does reaches it unmarked.
 
-use muster_shared::conflict::{ConflictVerdict, Side};
+use muster_shared::conflict::{Comparison, ConflictVerdict, Side, compare};
 use muster_shared::flow::ConflictBrief;
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::{ConflictEnd, ConflictState, RunState};
 
-use super::super::reading::{Counts, Reader};
 use super::super::survey;
 use super::found::{self, claimed_now};
-use super::tolerance;
+use super::{is_same_subject, tolerance};
 
 /// What holds where both sides do.
 const EACH: &str = "each of them, of different things,";
@@ -19,22 +18,17 @@ const BOTH: &str = "both hold, of different things";
 const MOST: usize = 50;
 
 /// What the writer is told: every conflict, and what became of it.
-pub(in crate::decide) fn brief(run: &RunState, reader: &Reader<'_>) -> Vec<ConflictBrief> {
-    let newest =
-        run.conflicts.found.iter().filter(|(id, conflict)| !is_asked_again(run, reader, **id, conflict));
-    newest
-        .filter_map(|(_, conflict)| of_conflict(run, reader, conflict))
-        .chain(unexamined(run, reader))
-        .take(MOST)
-        .collect()
+pub(in crate::decide) fn brief(run: &RunState) -> Vec<ConflictBrief> {
+    let newest = run.conflicts.found.iter().filter(|(id, conflict)| !is_asked_again(run, **id, conflict));
+    newest.filter_map(|(_, conflict)| of_conflict(run, conflict)).chain(unexamined(run)).take(MOST).collect()
 }
 
 /// One conflict, unless there was none.
-fn of_conflict(run: &RunState, reader: &Reader<'_>, conflict: &ConflictState) -> Option<ConflictBrief> {
+fn of_conflict(run: &RunState, conflict: &ConflictState) -> Option<ConflictBrief> {
     let (holds, why) = match &conflict.end {
         Some(ConflictEnd::Gone(_)) => return None,
         Some(ConflictEnd::Settled(verdict)) => {
-            let again = claimed_again(run, reader, conflict, verdict);
+            let again = claimed_again(run, conflict, verdict);
             (Some(verdict.value.to_string()), format!("{}: {}{again}", verdict.by, verdict.why))
         }
         Some(ConflictEnd::Unsettled(why)) => (None, why.clone()),
@@ -46,12 +40,11 @@ fn of_conflict(run: &RunState, reader: &Reader<'_>, conflict: &ConflictState) ->
 
 /// Contradictions that nobody deals with any more: there were too many, or tasks that lost claim again what does not agree,
 /// perhaps with what was found out for them.
-fn unexamined(run: &RunState, reader: &Reader<'_>) -> Vec<ConflictBrief> {
-    let sides = claimed_now(run, reader);
-    let found = reader.contradictions(&sides, &run.conflicts.found, Counts::All, tolerance(run)).into_iter();
+fn unexamined(run: &RunState) -> Vec<ConflictBrief> {
+    let found = found::contradictions(run, &claimed_now(run)).into_iter();
     let is_marked = |known: &[u32]| {
         let mut same = known.iter().filter_map(|id| run.conflicts.found.get(id));
-        same.any(|conflict| !is_mended(run, reader, conflict) && of_conflict(run, reader, conflict).is_some())
+        same.any(|conflict| !is_mended(run, conflict) && of_conflict(run, conflict).is_some())
     };
     let new = found.filter(|found| !is_marked(&found.known));
     new.map(|found| ConflictBrief {
@@ -69,14 +62,14 @@ fn claimed(sides: &[Side]) -> Vec<String> {
 
 /// What the report says of contradictions by rule, one line each: those that are not settled, and those whose losers
 /// were not done again.
-pub(in crate::decide) fn notes(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
-    let open = run.conflicts.found.iter().filter(|(id, conflict)| {
-        !is_mended(run, reader, conflict) && !is_asked_again(run, reader, **id, conflict)
-    });
-    let marked = open
-        .filter_map(|(_, conflict)| of_conflict(run, reader, conflict))
-        .chain(unexamined(run, reader))
-        .take(MOST);
+pub(in crate::decide) fn notes(run: &RunState) -> Vec<String> {
+    let open = run
+        .conflicts
+        .found
+        .iter()
+        .filter(|(id, conflict)| !is_mended(run, conflict) && !is_asked_again(run, **id, conflict));
+    let marked =
+        open.filter_map(|(_, conflict)| of_conflict(run, conflict)).chain(unexamined(run)).take(MOST);
     marked
         .map(|ConflictBrief { subject, claimed, holds, why }| {
             let claimed = claimed.join("; ");
@@ -91,7 +84,7 @@ pub(in crate::decide) fn notes(run: &RunState, reader: &Reader<'_>) -> Vec<Strin
 
 /// Whether all who lost have done their task again since, and do not claim the same as before. Where nobody lost, because
 /// one task claims both, it is that task that has to be done again.
-fn is_mended(run: &RunState, reader: &Reader<'_>, conflict: &ConflictState) -> bool {
+fn is_mended(run: &RunState, conflict: &ConflictState) -> bool {
     conflict.verdict().is_some_and(|verdict| {
         let changed = |task: &TaskIndex| {
             conflict
@@ -104,53 +97,43 @@ fn is_mended(run: &RunState, reader: &Reader<'_>, conflict: &ConflictState) -> b
             .losers
             .iter()
             .chain(claimants)
-            .all(|task| changed(task) && !insists(run, reader, conflict, verdict, task))
+            .all(|task| changed(task) && !insists(run, conflict, verdict, task))
     })
 }
 
 /// Who did its task again and still claims what does not hold, in words.
-fn claimed_again(
-    run: &RunState,
-    reader: &Reader<'_>,
-    conflict: &ConflictState,
-    verdict: &ConflictVerdict,
-) -> String {
+fn claimed_again(run: &RunState, conflict: &ConflictState, verdict: &ConflictVerdict) -> String {
     let is_again = |task: &&TaskIndex| {
         conflict.side(task).is_some_and(|side| !found::stands(run, side))
-            && insists(run, reader, conflict, verdict, task)
+            && insists(run, conflict, verdict, task)
     };
     let again: Vec<String> = verdict.losers.iter().filter(is_again).map(TaskIndex::to_string).collect();
     if again.is_empty() { String::new() } else { format!("; {} claims otherwise again", again.join(", ")) }
 }
 
 /// Whether a task that was done again still claims what does not hold.
-fn insists(
-    run: &RunState,
-    reader: &Reader<'_>,
-    conflict: &ConflictState,
-    verdict: &ConflictVerdict,
-    task: &TaskIndex,
-) -> bool {
+fn insists(run: &RunState, conflict: &ConflictState, verdict: &ConflictVerdict, task: &TaskIndex) -> bool {
     let claims = survey::result_of(run, task).map(|result| result.claims.as_slice()).unwrap_or_default();
     claims.iter().any(|claim| {
-        reader.is_about(conflict, &claim.subject) && reader.contradicts(claim, &verdict.value, tolerance(run))
+        is_same_subject(&conflict.subject, &claim.subject)
+            && compare(&claim.value, &verdict.value, tolerance(run)) == Comparison::Differ
     })
 }
 
 /// Whether what was settled was in question again later, and that is told: once is enough.
-fn is_asked_again(run: &RunState, reader: &Reader<'_>, id: u32, conflict: &ConflictState) -> bool {
+fn is_asked_again(run: &RunState, id: u32, conflict: &ConflictState) -> bool {
     let mut later = run.conflicts.found.range(id.saturating_add(1)..).map(|(_, later)| later);
     conflict.verdict().is_some()
         && later.any(|later| {
-            reader.is_same_subject(&later.subject, &conflict.subject)
+            is_same_subject(&later.subject, &conflict.subject)
                 && !matches!(later.end, Some(ConflictEnd::Gone(_) | ConflictEnd::Both(_)))
-                && !is_mended(run, reader, later)
+                && !is_mended(run, later)
         })
 }
 
 /// The same as a passage for the report; nothing when there is nothing to say.
-pub(in crate::decide) fn note(run: &RunState, reader: &Reader<'_>) -> Option<String> {
-    let notes = notes(run, reader);
+pub(in crate::decide) fn note(run: &RunState) -> Option<String> {
+    let notes = notes(run);
     (!notes.is_empty()).then(|| {
         let lines: Vec<String> =
             notes.iter().map(|note| format!("> - {}", note.replace('\n', " "))).collect();
@@ -161,8 +144,8 @@ pub(in crate::decide) fn note(run: &RunState, reader: &Reader<'_>) -> Option<Str
 }
 
 /// What tasks that begin later are told, one line each: what holds where a result that they may see says otherwise.
-pub(in crate::decide) fn told(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
-    let settled = run.conflicts.found.values().filter(|conflict| !is_mended(run, reader, conflict));
+pub(in crate::decide) fn told(run: &RunState) -> Vec<String> {
+    let settled = run.conflicts.found.values().filter(|conflict| !is_mended(run, conflict));
     settled
         .filter_map(|conflict| {
             let verdict = conflict.verdict()?;

@@ -47,7 +47,7 @@ pub(super) fn abort(decision: &mut DecisionBuilder<'_>, why: StopReason, reason:
         // Who cancels wants no answer any more; what was refused has none.
         StopReason::Cancelled | StopReason::Refused => None,
         StopReason::DeadlinePassed | StopReason::BudgetExhausted => {
-            partial::report(run, &reason, decision.reader()).map(Box::new)
+            partial::report(run, &reason).map(Box::new)
         }
     };
     let asked =

@@ -4,7 +4,7 @@
 //! Members are offered, retried, handed on and put down like any other task. Nothing else follows from how they end
 //! but what becomes of their task: plans, reflections and reports know the task alone.
 
-pub(super) mod opinions;
+mod opinions;
 mod verdict;
 
 use muster_shared::flow::{
@@ -157,7 +157,7 @@ fn proceed(decision: &mut DecisionBuilder<'_>, task: &TaskIndex) {
     if found.len() < needed(group) {
         return fail(decision, task);
     }
-    let Some(voted) = verdict::verdict(&found, &decision.reader().camps(&found, tolerance(run))) else {
+    let Some(voted) = verdict::verdict(&found, tolerance(run)) else {
         return fail(decision, task);
     };
     let (generation, round) = (generation(run, task), group.round + 1);
@@ -249,7 +249,7 @@ pub(super) fn conclude(decision: &mut DecisionBuilder<'_>, reason: &str) {
         let Some(run) = decision.open() else { return };
         let found = run.group_in_work(&task).map(|group| views(run, group)).unwrap_or_default();
         let generation = generation(run, &task);
-        match verdict::verdict(&found, &decision.reader().camps(&found, tolerance(run))) {
+        match verdict::verdict(&found, tolerance(run)) {
             Some(verdict) => decision.emit(MembersSettled { task, generation, verdict }),
             None => {
                 decision.emit(TaskAborted { task: TaskId::Leaf(task), reason: reason.to_owned() });

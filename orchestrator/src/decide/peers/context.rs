@@ -1,6 +1,5 @@
 //! What the run knows: what other tasks gave, and how the run stands. Found in its state, without a model.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use muster_shared::flow::{Citation, ContextRequest, PeerAnswer, TaskResult, TaskStatus};
@@ -8,7 +7,6 @@ use muster_shared::ids::TaskIndex;
 use muster_shared::plan::progress;
 use muster_shared::run::RunState;
 
-use super::super::reading::Reader;
 use super::super::survey;
 use super::{FoundAnswer, named};
 
@@ -16,11 +14,7 @@ use super::{FoundAnswer, named};
 const TURN: usize = 400;
 
 /// What is known of the tasks that are named, or of the run.
-pub(super) fn find(
-    run: &RunState,
-    wanted: &ContextRequest,
-    reader: &Reader<'_>,
-) -> Result<FoundAnswer, String> {
+pub(super) fn find(run: &RunState, wanted: &ContextRequest) -> Result<FoundAnswer, String> {
     let plan = run.plan.as_ref().ok_or("there is no plan")?;
     let whole = wanted.tasks.is_empty();
     let named = named(run, &wanted.tasks)?;
@@ -31,16 +25,6 @@ pub(super) fn find(
     if whole {
         leaves.retain(|leaf| survey::result_of(run, leaf).is_some());
     }
-    let given = |leaf: &&'_ TaskIndex| survey::result_of(run, leaf).map(of_result).unwrap_or_default();
-    let results: Vec<(&TaskIndex, String)> = leaves.iter().map(|leaf| (*leaf, given(leaf))).collect();
-    let shared = reader.shared_words(&wanted.question, &results);
-    let mut shared: Vec<(&TaskIndex, u32)> = leaves.into_iter().zip(shared).collect();
-    // Equal ones stay in the order of the plan.
-    shared.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    if whole && shared.iter().any(|(_, count)| *count > 0) {
-        shared.retain(|(_, count)| *count > 0);
-    }
-    let leaves: Vec<&TaskIndex> = shared.into_iter().map(|(leaf, _)| leaf).collect();
     let mut words = String::new();
     for leaf in &leaves {
         words.push_str(&of_task(run, leaf));
@@ -102,15 +86,4 @@ fn of_run(run: &RunState) -> String {
         let _ = writeln!(text, "Asked before: {}\nAnswered then: {answered}", turn.asked);
     }
     text
-}
-
-/// How many telling words a result shares with what is asked. A rule about language: decisions ask it by the reader.
-pub(in crate::decide) fn shared_words(asked: &str, result: &str) -> usize {
-    telling(asked).intersection(&telling(result)).count()
-}
-
-/// The words of a text that may tell what it is about.
-fn telling(text: &str) -> BTreeSet<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
-    words.filter(|word| word.chars().count() > 3).collect()
 }

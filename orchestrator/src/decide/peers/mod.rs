@@ -80,7 +80,7 @@ fn see_to(
         PeerRequest::InformationShare(told) => Ok(Some(share::share(decision, asker, told)?)),
         PeerRequest::ContextRequest(wanted) => {
             let Some(run) = decision.open() else { return Ok(None) };
-            Ok(Some(context::find(run, wanted, decision.reader())?))
+            Ok(Some(context::find(run, wanted)?))
         }
         PeerRequest::ContextWrite(wanted) => Ok(Some(values::write(decision, (asker, agent), wanted)?)),
         PeerRequest::ContextRead(wanted) => {

@@ -130,7 +130,7 @@ fn of_several_calls_it_has_to_be_said_which() {
 #[test]
 fn what_does_not_fit_the_question_is_refused_and_the_call_waits_on() {
     let mut fleet = waiting(People::default());
-    let draft = PlanDraft { goal: "the goal".into(), tasks: tasks(), questions: Vec::new() };
+    let draft = PlanDraft { goal: "the goal".into(), tasks: tasks(), ..PlanDraft::default() };
     let plan = RequestAction::Approve { question: None, arguments: None, plan: Some(Box::new(draft)) };
     fleet.ask(1, plan);
     fleet.ask(2, approve(None, Some(json!([1]))));

@@ -9,7 +9,7 @@ use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::{ConflictEnd, ConflictState, RequestAction, RunStatus, is_completed_in_part};
 use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, done, failed, good, leaf};
+use super::fleet::{Fleet, done, failed, good, leaf, plan};
 use super::replanning::GOAL;
 use super::tables::{open, status};
 
@@ -306,19 +306,12 @@ fn what_was_verified_holds_when_the_loser_insists() {
     assert_eq!(body.matches("30 % holds").count(), 1, "once: {body}");
 }
 
-/// Two tasks that say the same in other words, and one that speaks of two documents.
 #[test]
-fn contradictions_in_other_words_and_between_documents_are_found() {
+fn values_of_one_subject_in_two_documents_contradict_each_other() {
     let of = |subject: &str, value: &str, path: &str| {
         let evidence = vec![Citation { path: path.into(), line: 1, quote: String::new() }];
         Claim { subject: subject.into(), evidence, ..claim(value, "counted") }
     };
-    let mut fleet = begun(&[]);
-    fleet.do_task("1", claiming(vec![of("chance of rain in Paris on Saturday", "30 %", "a.md")]));
-    fleet.do_task("2", claiming(vec![of("probability of rain, Paris, France, Saturday", "15", "b.md")]));
-    assert_eq!(fleet.run().conflicts.found.len(), 1);
-    assert!(finish(&mut fleet).contains("not settled"));
-
     let mut fleet = begun(&[ConflictStep::Methods, ConflictStep::Majority]);
     let both = vec![of("limit of depth", "20", "a.md"), of("limit of depth", "30", "b.md")];
     fleet.do_task("1", claiming(both));
@@ -328,66 +321,6 @@ fn contradictions_in_other_words_and_between_documents_are_found() {
     assert_eq!(fleet.run().conflicts.found.len(), 1, "it is found once");
     let body = finish(&mut fleet);
     assert!(body.contains("limit of depth") && body.contains("not settled"), "{body}");
-}
-
-fn near(fleet: &mut Fleet) {
-    let of = |subject: &str, value: &str| Claim { subject: subject.into(), ..claim(value, "counted") };
-    let weekend = of("chance of rain in Paris on the weekend", "15 %");
-    fleet.do_task("1", claiming(vec![of("chance of rain in Paris", "30 %"), of("number of files", "3")]));
-    fleet.do_task("2", claiming(vec![weekend, of("number of text files", "9")]));
-    fleet.do_task("3", claiming(Vec::new()));
-}
-
-#[test]
-fn claims_that_are_near_each_other_are_judged_by_one_call() {
-    let mut fleet = begun(&[]);
-    near(&mut fleet);
-    assert_eq!(open(&fleet), ["settle-1"], "one call for all pairs, before anything is written");
-    let Work::Execute { task, .. } = fleet.find("settle-1").work else { panic!() };
-    assert!(task.goal.contains("pair 1") && task.goal.contains("pair 2"), "{}", task.goal);
-    let of = |pair: &str, value: &str| Claim { subject: pair.into(), ..claim(value, "") };
-    fleet.do_task("settle-1", claiming(vec![of("pair 1", "yes"), of("pair 2", "no")]));
-    assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Unsettled(_))));
-    assert!(matches!(conflict(&fleet, 2).end, Some(ConflictEnd::Gone(_))));
-    let body = finish(&mut fleet);
-    assert!(body.contains("weekend") && !body.contains("text files"), "{body}");
-}
-
-#[test]
-fn what_is_claimed_after_a_look_is_looked_at_too() {
-    let mut fleet = begun(&[]);
-    near(&mut fleet);
-    let of = |subject: &str, value: &str| Claim { subject: subject.into(), ..claim(value, "") };
-    fleet.do_task("settle-1", claiming(vec![of("pair 1", "no"), of("pair 2", "no")]));
-    fleet.ask(9, RequestAction::Redo { task: TaskIndex::top(2) });
-    let weekend = of("chance of rain in Paris on the weekend", "15 %");
-    fleet.do_task("2", claiming(vec![weekend, of("number of text files", "8")]));
-    fleet.do_task("3", claiming(Vec::new()));
-    let mut offered =
-        fleet.open.iter().filter(|offer| fleet.run().tasks[&offer.task].generation == offer.generation);
-    assert_eq!(offered.next_back().map(|offer| offer.task.to_string()).as_deref(), Some("settle-2"));
-    let Work::Execute { task, .. } = fleet.find("settle-2").work else { panic!() };
-    assert!(task.goal.contains("text files") && !task.goal.contains("weekend"), "{}", task.goal);
-    fleet.do_task("settle-2", claiming(vec![of("pair 3", "yes")]));
-    assert!(finish(&mut fleet).contains("text files"));
-}
-
-#[test]
-fn a_look_that_failed_is_no_agreement() {
-    for outcome in [claiming(Vec::new()), failed(Ending::GaveUp, "the model is away")] {
-        let mut fleet = begun(&[ConflictStep::Majority]);
-        near(&mut fleet);
-        while open(&fleet) == ["settle-1"] {
-            fleet.do_task("settle-1", outcome.clone());
-        }
-        for id in [1, 2] {
-            let Some(ConflictEnd::Unsettled(why)) = &conflict(&fleet, id).end else {
-                panic!("{:?}", conflict(&fleet, id))
-            };
-            assert!(why.starts_with("not compared: "), "{why}");
-        }
-        assert!(finish(&mut fleet).contains("not compared"));
-    }
 }
 
 #[test]
@@ -403,6 +336,20 @@ fn a_validator_that_contradicts_makes_the_researcher_do_it_again_and_itself_afte
     assert_eq!(open(&fleet), ["2"], "what it was checked against has changed");
     fleet.do_task("2", sure("no", 95));
     assert_eq!(fleet.run().conflicts.found.len(), 1);
+}
+
+#[test]
+fn a_loser_that_fails_when_it_is_done_again_changes_no_plan() {
+    let mut fleet = Fleet::with_goal(Goal::new(GOAL), limits(&[ConflictStep::Confidence]));
+    fleet.end_task("plan", plan(tasks()));
+    let sure = |value: &str, confidence| claiming(vec![Claim { confidence, ..claim(value, "") }]);
+    fleet.do_task("1", sure("30 %", 90));
+    fleet.do_task("2", sure("15 %", 40));
+    while open(&fleet).contains(&"2".to_owned()) {
+        fleet.do_task("2", failed(Ending::ModelFailed, "no model answers"));
+    }
+    finish(&mut fleet);
+    assert!(fleet.events().iter().all(|event| event.name() != "replan_wanted"), "{}", fleet.reason());
 }
 
 #[test]

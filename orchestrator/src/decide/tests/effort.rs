@@ -17,7 +17,7 @@ const GOAL: &str = "Compare the four proposals and recommend one.";
 
 fn sparing() -> RunLimits {
     RunLimits {
-        planning: Planning::Sparing,
+        planning: Planning::Auto,
         reflection: ReflectionLevel::WhenNeeded,
         writer: Writing::UnlessSingle,
         verification: ModelVerification::Off,
@@ -112,7 +112,7 @@ fn nothing_is_kept_for_a_writer_who_is_not_asked() {
 
 #[test]
 fn goals_that_fall_apart_are_planned_at_once_and_several_tasks_have_a_writer() {
-    let mut fleet = begun("Who built it? When was it built? What did it cost?");
+    let mut fleet = begun("Find out:\n- who built it\n- when it was built\n- what it cost");
     fleet.work(|offer| good(offer, &[leaf("apples", &[]), leaf("pears", &[])]));
     assert_eq!(offered(&fleet), ["plan", "1", "2", "write"], "and nothing is reflected on");
     replayed(&fleet);

@@ -17,7 +17,7 @@ use muster_shared::run::{
 use muster_shared::time::Millis;
 use uuid::Uuid;
 
-use crate::decide::{ByRules, Decision, Effect, Place, Recorded, Situation, decide, in_work};
+use crate::decide::{Decision, Effect, Place, Recorded, Situation, decide, in_work};
 use crate::replay::replay;
 
 /// Somebody asks the run to stop, without an id.
@@ -155,7 +155,6 @@ impl Fleet {
             capacity,
             specialists: &self.specialists,
             placing: &*self.placing,
-            reading: &ByRules,
         };
         decide(self.run.as_ref(), inputs, situation).unwrap()
     }
@@ -168,8 +167,7 @@ impl Fleet {
     }
 
     fn write(&mut self, decision: Decision, inputs: Vec<Input>, capacity: BTreeMap<Queue, u32>) {
-        let Decision { events, offers, effects, after, told_of_specialists, placements, readings, .. } =
-            decision;
+        let Decision { events, offers, effects, after, told_of_specialists, placements, .. } = decision;
         let decided = Decided {
             batch: Uuid::from_u128(self.record.len() as u128),
             by: "orchestrator-1".parse().unwrap(),
@@ -182,7 +180,6 @@ impl Fleet {
             continues: false,
             specialists: if told_of_specialists { self.specialists.clone() } else { Vec::new() },
             placements,
-            readings,
             events,
             offer: None,
         };
@@ -495,7 +492,7 @@ pub(super) fn leaf(name: &str, needs: &[&str]) -> TaskDraft {
 }
 
 pub(super) fn plan(tasks: Vec<TaskDraft>) -> Outcome {
-    done(Product::Plan(PlanDraft { goal: "the goal".into(), tasks, questions: Vec::new() }))
+    done(Product::Plan(PlanDraft { goal: "the goal".into(), tasks, ..PlanDraft::default() }))
 }
 
 pub(super) fn result(conclusion: &str) -> Outcome {

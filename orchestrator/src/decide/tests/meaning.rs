@@ -15,7 +15,7 @@ fn asking(people: People) -> Fleet {
     let mut fleet = Fleet::submitted(RunLimits { people, ..RunLimits::default() });
     let offer = fleet.find("plan");
     let questions = vec![QUESTION.to_owned()];
-    let asks = PlanDraft { goal: "limits".into(), tasks: Vec::new(), questions };
+    let asks = PlanDraft { goal: "limits".into(), questions, ..PlanDraft::default() };
     fleet.end(&offer, done(Product::Plan(asks)));
     fleet
 }
@@ -63,7 +63,7 @@ fn whoever_reviews_plans_sees_that_of_a_small_goal_and_the_one_that_was_brought(
     let limits = RunLimits { people, planning: muster_shared::flow::Planning::Auto, ..RunLimits::default() };
     let fleet = Fleet::with_goal(Goal::new("What is a run?"), limits.clone());
     assert_eq!(fleet.find("plan").task.to_string(), "plan");
-    let brought = PlanDraft { goal: "runs".into(), tasks: vec![leaf("runs", &[])], questions: Vec::new() };
+    let brought = PlanDraft { goal: "runs".into(), tasks: vec![leaf("runs", &[])], ..PlanDraft::default() };
     let fleet =
         Fleet::with_goal(Goal { plan: Some(Box::new(brought)), ..Goal::new("What is a run?") }, limits);
     assert!(fleet.run().is_held() && fleet.open.is_empty());

@@ -26,7 +26,6 @@ mod peers;
 mod placing;
 mod priority;
 mod properties;
-mod readings;
 mod replanning;
 mod responses;
 mod review;

@@ -11,7 +11,7 @@ use muster_shared::wire::codec::{decode_unbounded, encode};
 use proptest::prelude::*;
 
 use super::fleet::{Fleet, ID, advising, cancel, failed, good, leaf, queue};
-use crate::decide::{Recorded, RecordedReadings, Situation, decide, next_deadline, next_review};
+use crate::decide::{Recorded, Situation, decide, next_deadline, next_review};
 
 /// Plans in which every task may depend on earlier ones.
 fn plans() -> impl Strategy<Value = Vec<TaskDraft>> {
@@ -68,7 +68,6 @@ fn replay(fleet: &Fleet) {
                 capacity: &decided.capacity,
                 specialists: &decided.specialists,
                 placing: &Recorded(&decided.placements),
-                reading: &RecordedReadings(&decided.readings),
             };
             let again = decide(run.as_ref(), &decided.inputs, situation).unwrap();
             assert_eq!(again.events, decided.events);

@@ -1,12 +1,13 @@
-//! Small goals, brought plans, plans improved from lessons, and plans that fail.
+//! Brought plans, plans improved from lessons, and plans that fail.
 
 use muster_shared::flow::{
-    Ending, Goal, Outcome, PlanDraft, RunLimits, TaskDraft, TaskOffered, TaskStatus, Work,
+    Ending, Finding, Goal, Outcome, PlanDraft, Product, ReflectionLevel, RunLimits, TaskDraft, TaskOffered,
+    TaskResult, TaskStatus, Work,
 };
 use muster_shared::ids::TaskId;
 use muster_shared::run::{Input, RequestAction, RunStatus};
 
-use super::fleet::{Fleet, failed, leaf, plan, reflection, report, result};
+use super::fleet::{Fleet, done, failed, leaf, plan, reflection, report, result};
 
 pub(super) const GOAL: &str = "Find out about apples, and compare them with pears.";
 
@@ -39,15 +40,6 @@ fn answer(
         (TaskId::Write, _) => report(),
         (task, _) => panic!("{task} is not expected"),
     }
-}
-
-#[test]
-fn a_small_goal_is_one_task_without_a_planner() {
-    let mut fleet = begun(Goal::new("What is the capital of France?"));
-    fleet.work(|offer| answer(offer, &mut |_| panic!("a plan was asked for"), &|_| result("Paris")));
-    assert_eq!(fleet.status(), RunStatus::Completed);
-    assert_eq!(fleet.run().plan.as_ref().unwrap().tasks.len(), 1);
-    assert!(fleet.run().planning.skipped.as_deref().unwrap().contains("small"));
 }
 
 #[test]
@@ -249,6 +241,34 @@ fn lessons_of_earlier_runs_improve_the_plan_with_one_more_call() {
 }
 
 #[test]
+fn low_confidence_leads_to_a_new_plan_only_for_what_is_left() {
+    let limits =
+        RunLimits { replan_below_confidence: 50, reflection: ReflectionLevel::None, ..RunLimits::default() };
+    for (tasks, wanted) in [(vec![leaf("one", &[])], 0), (vec![leaf("one", &[]), leaf("two", &["one"])], 1)] {
+        let mut fleet = Fleet::with_goal(Goal::new(GOAL), limits.clone());
+        fleet.end_task("plan", plan(tasks));
+        let unsure = Finding { text: "perhaps".into(), confidence: 10, ..Finding::default() };
+        let found = TaskResult { findings: vec![unsure], ..TaskResult::default() };
+        fleet.do_task("1", done(Product::Result(found)));
+        assert_eq!(count(&fleet, "replan_wanted"), wanted);
+    }
+}
+
+#[test]
+fn parts_that_the_planner_leaves_uncovered_reach_the_writer() {
+    let parts = vec!["the pears".to_owned()];
+    let limits = RunLimits { reflection: ReflectionLevel::None, ..RunLimits::default() };
+    let mut fleet = Fleet::submitted(limits);
+    let draft =
+        PlanDraft { tasks: vec![leaf("apples", &[])], uncovered: parts.clone(), ..PlanDraft::default() };
+    fleet.end_task("plan", done(Product::Plan(draft)));
+    assert_eq!(fleet.run().planning.uncovered, parts);
+    fleet.end_task("1", result("apples are round"));
+    let Work::Write { uncovered, .. } = fleet.find("write").work else { panic!("no report is written") };
+    assert_eq!(uncovered, parts);
+}
+
+#[test]
 fn a_draft_that_cannot_be_improved_is_carried_out_as_it_is() {
     let mut fleet = Fleet::new();
     let (goal, limits) = (Box::new(Goal::new(GOAL)), RunLimits::default());
@@ -261,6 +281,4 @@ fn a_draft_that_cannot_be_improved_is_carried_out_as_it_is() {
     };
     fleet.work(|offer| answer(offer, &mut plans, &result));
     assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
-    let uncovered = &fleet.run().planning.uncovered;
-    assert_eq!(uncovered[0].1, ["compare them with pears"], "no task speaks of it");
 }

@@ -38,7 +38,7 @@ pub(super) fn waiting(people: People) -> Fleet {
 
 pub(super) fn approve(fleet: &mut Fleet, n: u128, tasks: Option<Vec<TaskDraft>>) {
     let plan =
-        tasks.map(|tasks| Box::new(PlanDraft { goal: "the goal".into(), tasks, questions: Vec::new() }));
+        tasks.map(|tasks| Box::new(PlanDraft { goal: "the goal".into(), tasks, ..PlanDraft::default() }));
     fleet.ask(n, RequestAction::Approve { question: None, arguments: None, plan });
 }
 
@@ -310,7 +310,7 @@ fn who_has_no_say_is_refused_with_the_names_of_those_who_have() {
 fn whoever_changes_the_plan_approves_another_one() {
     let mut fleet = waiting(by(&[], 2));
     signed(&mut fleet, 1, person("ann"), YES);
-    let draft = PlanDraft { goal: "the goal".into(), tasks: vec![leaf("one", &[])], questions: Vec::new() };
+    let draft = PlanDraft { goal: "the goal".into(), tasks: vec![leaf("one", &[])], ..PlanDraft::default() };
     signed(
         &mut fleet,
         2,

@@ -235,7 +235,7 @@ pub fn good(offer: &TaskOffered, tasks: &[TaskDraft]) -> Outcome {
         Work::Plan { .. } => outcome(Product::Plan(PlanDraft {
             goal: "the goal".into(),
             tasks: tasks.to_vec(),
-            questions: Vec::new(),
+            ..PlanDraft::default()
         })),
         Work::Execute { task, .. } => {
             let conclusion = format!("{} is so", task.name);

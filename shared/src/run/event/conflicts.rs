@@ -28,8 +28,6 @@ pub struct ConflictFound {
     pub subject: String,
     /// Who claims what of it.
     pub sides: Vec<Side>,
-    /// Whether a rule says that they contradict each other; else a model has to compare them first.
-    pub certain: bool,
     /// When the time to settle it is up.
     pub until: Millis,
 }
@@ -37,9 +35,8 @@ pub struct ConflictFound {
 impl Payload for ConflictFound {
     fn text(&self, words: Words<'_>) -> String {
         let sides: Vec<String> = self.sides.iter().map(Side::in_full).collect();
-        let what = if self.certain { "contradict each other" } else { "may contradict each other" };
         let (subject, sides) = (words.brief(&self.subject), words.lines("", &sides));
-        format!("conflict {}: results {what} on {subject}{sides}", self.id)
+        format!("conflict {}: results contradict each other on {subject}{sides}", self.id)
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
@@ -47,7 +44,6 @@ impl Payload for ConflictFound {
         if run.conflicts.found.contains_key(&self.id) {
             let known = open(run, self.id)?;
             known.sides.clone_from(&self.sides);
-            known.certain |= self.certain;
             return Ok(());
         }
         let newest = run.conflicts.found.last_key_value().map_or(0, |(id, _)| *id);
@@ -64,7 +60,6 @@ impl ConflictFound {
         ConflictState {
             subject: self.subject.clone(),
             sides: self.sides.clone(),
-            certain: self.certain,
             found_at: now,
             until: self.until,
             steps: BTreeSet::new(),
@@ -81,9 +76,8 @@ impl ConflictFound {
 pub struct ConflictExamined {
     /// The conflict.
     pub id: u32,
-    /// The step of the policy; nothing when it is to be found out whether there is a contradiction at all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub step: Option<ConflictStep>,
+    /// The step of the policy.
+    pub step: ConflictStep,
     /// The small tasks that ask, by their number in the run; none when nobody can be asked.
     #[serde(
         default,
@@ -101,12 +95,11 @@ impl Payload for ConflictExamined {
             .map(|(number, task)| format!("\n  settle-{number}: {}", asked_for(&task.purpose)));
         let asked: String =
             if self.tasks.is_empty() { "\n  nobody can be asked".to_owned() } else { asked.collect() };
-        let step = self.step.map_or_else(|| "compared".to_owned(), |step| step.to_string());
-        format!("conflict {} is looked into: {step}{asked}", self.id)
+        format!("conflict {} is looked into: {}{asked}", self.id, self.step)
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        open(run, self.id)?.steps.extend(self.step);
+        open(run, self.id)?.steps.insert(self.step);
         for (number, settling) in &self.tasks {
             if run.conflicts.settling.insert(*number, settling.clone()).is_some() {
                 return Err(ApplyError::NoSuchConflict { id: self.id });
@@ -121,9 +114,6 @@ impl Payload for ConflictExamined {
 fn asked_for(purpose: &SettlingFor) -> String {
     match purpose {
         SettlingFor::Method(task) => format!("how {task} came to its value"),
-        SettlingFor::Near(all) => {
-            format!("whether claims in other words contradict each other ({})", all.len())
-        }
         SettlingFor::Arbiter => "which side is right".to_owned(),
     }
 }

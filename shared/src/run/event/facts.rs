@@ -33,17 +33,6 @@ pub enum StopReason {
     Refused,
 }
 
-/// What is held against the person's own words (P8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Checked {
-    /// The plan.
-    Plan,
-    /// The report.
-    Report,
-}
-
 /// A plan that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]

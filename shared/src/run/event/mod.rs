@@ -43,7 +43,7 @@ pub use ending::{
     TaskAborted, TaskBlocked, TaskCompleted, TaskFailed, TaskQuarantined, TaskReopened, TaskRetried,
     TaskSkipped,
 };
-pub use facts::{Checked, Evidence, FailedPlan, StopReason};
+pub use facts::{Evidence, FailedPlan, StopReason};
 pub use failures::{ErrorBudgetUsedUp, FailureAnswered};
 pub use groups::{MembersBegun, MembersDiscuss, MembersSettled};
 pub use guards::{AskedAbout, GivingUp, GuardsAnswered, GuardsAsked, HandOver, Stopped};
@@ -54,8 +54,8 @@ pub use link::{Digest, Link, Mark, MarkedEntry, NotHexadecimal, Seal};
 pub use payload::Words;
 pub use peers::{ContextWritten, InformationShared};
 pub use planning::{
-    PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefused, PlanningSkipped, StepsExpanded,
-    WordsUncovered,
+    GoalUncovered, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefused, PlanningSkipped,
+    StepsExpanded,
 };
 pub use questions::{
     ApprovalGiven, FeedbackGiven, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn,

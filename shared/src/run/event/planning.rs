@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Checked;
 use super::payload::{Payload, Words, plural};
 use crate::blueprint::StepOutcome;
 use crate::flow::{Plan, PlanTask};
@@ -234,27 +233,24 @@ fn became_of(step: &str, outcome: &StepOutcome) -> String {
     }
 }
 
-/// The plan, or the report, was held against the person's own words, and does not speak of all of them.
+/// How far the plan covers the goal changed, as its planner states.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-pub struct WordsUncovered {
-    /// What was checked.
-    pub by: Checked,
-    /// The parts of the goal that it does not speak of, in the person's words.
-    pub words: Vec<String>,
+pub struct GoalUncovered {
+    /// The parts of the goal that no task covers.
+    pub parts: Vec<String>,
 }
 
-impl Payload for WordsUncovered {
+impl Payload for GoalUncovered {
     fn text(&self, words: Words<'_>) -> String {
-        let who = match self.by {
-            Checked::Plan => "no task speaks of",
-            Checked::Report => "the report does not speak of",
-        };
-        format!("{who}: {}", words.brief(&self.words.join("; ")))
+        match self.parts.as_slice() {
+            [] => "the new plan covers the whole goal".to_owned(),
+            parts => format!("no task covers: {}", words.brief(&parts.join("; "))),
+        }
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
-        run.planning.uncovered.push((self.by, self.words.clone()));
+        run.planning.uncovered.clone_from(&self.parts);
         Ok(())
     }
 }

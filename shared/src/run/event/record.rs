@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{AgentEvent, AgentKey, Input, RunEvent};
-use crate::flow::{Goal, Placement, Reading, Specialty, Step, TaskOffered};
+use crate::flow::{Goal, Placement, Specialty, Step, TaskOffered};
 use crate::ids::{AgentId, Queue, RunId, Seq};
 use crate::time::Millis;
 
@@ -95,9 +95,6 @@ pub struct Decided {
     /// To whom tasks go, where not simply to whoever of their role is free.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placements: Vec<Placement>,
-    /// What rules about language said, where that is not what they say of most.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub readings: Vec<Reading>,
     /// How many offers follow in this batch.
     pub offers: u32,
     /// Whether the decision goes on in the next batch. The batches of such a chain name the same inputs;

@@ -181,7 +181,7 @@ run_events! {
     /// The plans of the run failed, and there will be no other. The run fails with the next event.
     RunGivenUp,
     /// The plan, or the report, was held against the person's own words, and does not speak of all of them.
-    WordsUncovered,
+    GoalUncovered,
     /// Agents are asked to bid for a task.
     AuctionOpened,
     /// The auction of a task is over.

@@ -47,7 +47,6 @@ pub fn decided(batch: u128, now: Millis, inputs: Vec<Input>, events: Vec<RunEven
         capacity: BTreeMap::new(),
         specialists: Vec::new(),
         placements: Vec::new(),
-        readings: Vec::new(),
         offers: 0,
         continues: false,
         events,
@@ -132,7 +131,7 @@ pub fn begun() -> Vec<RunEvent> {
         ..TaskDraft::default()
     };
     let tasks = vec![task("first", &[]), task("second", &["first"])];
-    let draft = PlanDraft { goal: "g".to_owned(), tasks, questions: Vec::new() };
+    let draft = PlanDraft { goal: "g".to_owned(), tasks, ..PlanDraft::default() };
     let (plan, _) = repair(&draft, &RunLimits::default(), &[Role::Worker]);
     let created = RunCreated {
         goal: Box::new(Goal::new("g")),

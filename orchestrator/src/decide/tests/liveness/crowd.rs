@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::decide::tests::fleet::good;
 use crate::decide::{
-    ByRules, Decision, Effect, Place, Situation, Wanted, decide, groups, next_deadline, next_review, schedule,
+    Decision, Effect, Place, Situation, Wanted, decide, groups, next_deadline, next_review, schedule,
 };
 use crate::drive::{Capacity, Holding, Roomed, decide_with_room};
 
@@ -222,7 +222,7 @@ impl Crowd {
     }
 
     fn write(&mut self, at: usize, decision: Decision, inputs: Vec<Input>, capacity: BTreeMap<Queue, u32>) {
-        let Decision { events, offers, effects, placements, readings, .. } = decision;
+        let Decision { events, offers, effects, placements, .. } = decision;
         for effect in effects {
             match effect {
                 Effect::CancelTask { task, generation, .. } => {
@@ -254,7 +254,6 @@ impl Crowd {
             continues: false,
             specialists: Vec::new(),
             placements,
-            readings,
             events,
             offer: None,
         };
@@ -502,12 +501,7 @@ fn decide_as_it_was(
     let mut capacity = fleet.none(run);
     let placing = AsStranger(fleet);
     let look = |capacity: &BTreeMap<Queue, u32>| {
-        decide(
-            run,
-            inputs,
-            Situation { id, now, capacity, specialists: &[], placing: &placing, reading: &ByRules },
-        )
-        .unwrap()
+        decide(run, inputs, Situation { id, now, capacity, specialists: &[], placing: &placing }).unwrap()
     };
     let mut decision = look(&capacity);
     if !decision.wanted.is_empty() {

@@ -3,9 +3,8 @@
 use muster_shared::flow::{About, Claim, ClaimValue, Plan, TaskResult};
 use muster_shared::run::{ConflictEnd, ConflictState, QuestionEnd, RunState, SettlingFor};
 
-use super::super::reading::Reader;
 use super::super::survey;
-use super::answers;
+use super::{answers, is_same_subject};
 
 /// The subject of a claim that says so, and what a person answers.
 pub(super) const BOTH_HOLD: &str = "both hold";
@@ -18,12 +17,12 @@ pub(super) const TOLD: &str = " If they speak of different things, so that none 
                                subject \"both hold\" and the value yes, and say in its `method` what tells them apart.";
 
 /// What tells the sides apart, if somebody says that both hold.
-pub(super) fn holds(run: &RunState, id: u32, reader: &Reader<'_>) -> Option<String> {
+pub(super) fn holds(run: &RunState, id: u32) -> Option<String> {
     let conflict = run.conflicts.found.get(&id)?;
     judged(run, id)
         .or_else(|| verified(run, conflict))
         .or_else(|| said(run, id))
-        .or_else(|| before(run, id, conflict, reader))
+        .or_else(|| before(run, id, conflict))
 }
 
 /// By the arbiter, or by all who were asked for their methods.
@@ -37,7 +36,7 @@ fn judged(run: &RunState, id: u32) -> Option<String> {
                 asked += 1;
                 agree.extend(said);
             }
-            SettlingFor::Arbiter | SettlingFor::Near(_) => {}
+            SettlingFor::Arbiter => {}
         }
     }
     agree.into_iter().next_back().filter(|_| asked > 1 && all_methods_say_so(run, id))
@@ -70,7 +69,7 @@ fn said(run: &RunState, id: u32) -> Option<String> {
 }
 
 /// By what was found out before of the very same claims.
-fn before(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_>) -> Option<String> {
+fn before(run: &RunState, id: u32, conflict: &ConflictState) -> Option<String> {
     let earlier = run.conflicts.found.range(..id).rev().map(|(_, earlier)| earlier);
     let claimed = |earlier: &ConflictState| {
         let has = |value: &ClaimValue| earlier.sides.iter().any(|side| side.claim.value == *value);
@@ -81,7 +80,7 @@ fn before(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_>
         Some(ConflictEnd::Settled(_) | ConflictEnd::Unsettled(_) | ConflictEnd::Gone(_)) | None => None,
     });
     known
-        .find(|(earlier, _)| claimed(earlier) && reader.is_about(earlier, &conflict.subject))
+        .find(|(earlier, _)| claimed(earlier) && is_same_subject(&earlier.subject, &conflict.subject))
         .map(|(_, why)| why.clone())
 }
 

@@ -569,7 +569,7 @@ fn nouns(after: &str) -> Vec<String> {
     let words = after[..end].split(|letter: char| !letter.is_alphabetic()).filter(|word| !word.is_empty());
     let words = words.take(NEAR).map(str::to_lowercase);
     words
-        .filter(|word| word.chars().count() > 3 && !stop::is_light_in_question(word))
+        .filter(|word| word.chars().count() > 3 && !stop::is_light_in_search(word))
         .map(|word| word.chars().take(STEM).collect())
         .collect()
 }

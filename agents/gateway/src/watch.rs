@@ -7,7 +7,6 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::desk::Desk;
 use crate::open::OpenTask;
-use crate::refusal::Closed;
 use crate::{orders, take};
 
 /// How often is looked.

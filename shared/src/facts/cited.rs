@@ -19,6 +19,8 @@ pub(super) struct CitedValues<'a> {
     texts: Vec<&'a str>,
     /// Values as written there.
     pub(super) values: Vec<Value>,
+    /// Values in the header rows, which belong to every row.
+    pub(super) headers: Vec<Value>,
     /// Possible lengths of the lists there.
     pub(super) counts: Vec<f64>,
 }
@@ -31,6 +33,11 @@ impl<'a> CitedValues<'a> {
         });
         Self {
             values: values.collect(),
+            headers: cited
+                .iter()
+                .filter_map(|one| one.header)
+                .flat_map(|header| value::read(header, Spaces::Group))
+                .collect(),
             counts: cited.iter().flat_map(list_lengths).collect(),
             texts: cited.iter().map(|one| one.text).collect(),
         }

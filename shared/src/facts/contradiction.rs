@@ -44,7 +44,7 @@ pub fn contradictions(statement: &str, cited: &[CitedText<'_>]) -> Vec<Contradic
 /// Whether a stated value occurs in the cited lines in any notation.
 fn occurs(stated: &Value, cited: &CitedValues<'_>) -> bool {
     let is_multiple = stated.kind == Kind::Count && stated.numbers != stated.plain;
-    cited.values.iter().any(|there| is_same(stated, there))
+    cited.values.iter().chain(&cited.headers).any(|there| is_same(stated, there))
         || !is_multiple
             && !matches!(stated.kind, Kind::Measure(_) | Kind::Period | Kind::Time)
             && cited.has_digits(&stated.digits)

@@ -97,15 +97,18 @@ impl People {
         if is_open || few.iter().collect::<BTreeSet<_>>().len() >= wanted {
             return Ok(());
         }
-        Err(format!(
-            "limits.people: {wanted} people must approve, and those who may are: {}. Name enough people in limits.people.approve_by{}",
-            if few.is_empty() { "nobody".to_owned() } else { few.join(", ") },
-            if fleet.approve_by.is_empty() {
-                String::new()
-            } else {
-                format!(", of {}", fleet.approve_by.join(", "))
-            },
-        ))
+        let few = if few.is_empty() { "nobody".to_owned() } else { few.join(", ") };
+        Err(if fleet.approve_by.is_empty() {
+            format!(
+                "limits.people: {wanted} people must approve; name more than {few} in limits.people.approve_by"
+            )
+        } else {
+            format!(
+                "limits.people: in this fleet {} may approve, and {wanted} of them must; of those, the goal leaves {few}. Ask \
+                 without limits.people.approve_by, or name enough of them",
+                fleet.approve_by.join(", "),
+            )
+        })
     }
 
     fn approvers_within(&self, fleet: &Self) -> Vec<String> {

@@ -13,7 +13,7 @@ use crate::ids::{AgentId, Seq, TaskId};
 /// Distinguishes builds that derive or serialize the state differently: the release, a revision and the digest of the
 /// state's shape. Raise the revision when [`apply`](super::apply()) derives another state from the same events. A test
 /// compares the digest with the types.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-3-cf88985b3daafc6d");
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-3-9cb606070822f01f");
 
 /// A run's state as it stood at a position of its record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

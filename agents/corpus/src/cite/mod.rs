@@ -199,7 +199,12 @@ fn contradicted(statement: &str, together: &[&Cited]) -> Vec<ContradictedValue> 
     };
     let mut found = values(&|cited: &Cited| cited.page.text(cited.lines));
     if !found.is_empty() {
-        let around = values(&|cited: &Cited| cited.page.text_around(cited.lines));
+        // A passage of several lines is cited by its first line. Headings, fences and separators may be left out of it.
+        let more = match statement.trim().lines().count() {
+            0 | 1 => 0,
+            lines => u32::try_from(lines).unwrap_or(u32::MAX).saturating_add(1),
+        };
+        let around = values(&|cited: &Cited| cited.page.text_around(cited.lines, more));
         found.retain(|value| around.iter().any(|other| other.stated == value.stated));
     }
     found.into_iter().map(|value| ContradictedValue { stated: value.stated, there: value.there }).collect()

@@ -100,9 +100,9 @@ impl Page {
         joined(self.plain.as_ref().unwrap_or(&self.lines), lines)
     }
 
-    /// The text of lines with the rest of their sentence; the tags of HTML too.
-    pub(super) fn text_around(&self, lines: Lines) -> String {
-        let around = self.around(lines);
+    /// The text of lines and of so many lines after them, with the rest of their sentence; the tags of HTML too.
+    pub(super) fn text_around(&self, lines: Lines, more: u32) -> String {
+        let around = self.around(Lines { last: lines.last.saturating_add(more).min(self.len()), ..lines });
         let tagged = if self.plain.is_some() { joined(&self.lines, around) } else { String::new() };
         format!("{}\n{tagged}", self.text(around))
     }
@@ -125,7 +125,14 @@ impl Page {
     }
 
     fn kind(&self, line: u32) -> Kind {
-        if self.has_rows() { Kind::Row } else { Kind::of(self.line(line)) }
+        if self.has_rows() {
+            return Kind::Row;
+        }
+        match Kind::of(self.line(line)) {
+            // A comment of source code belongs to the line that it describes.
+            Kind::Heading if DocumentKind::of(&self.path) != DocumentKind::Markdown => Kind::Running,
+            kind => kind,
+        }
     }
 
     /// Whether every line of the document is a row or an entry.

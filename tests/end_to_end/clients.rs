@@ -237,7 +237,7 @@ fn a_goal_asked_again_with_its_id_is_one_run_and_another_goal_is_refused() {
     assert_eq!(first["ended_at"], second["ended_at"]);
     for (other, what) in [
         (&["run", "How deep is the sea?", "--docs", "docs"][..], "another goal"),
-        (&["run", "How deep may delegation go?"], "other documents"),
+        (&["run", "How deep may delegation go?"], "belongs to this goal"),
     ] {
         let output = fleet.folder().run(&[other, &["--json", "--run-id", id]].concat()).unwrap();
         let said = both(&output);

@@ -78,6 +78,8 @@ pub struct Wanted<'a> {
     pub alone: bool,
     /// Who should rather not have it.
     pub avoid: Vec<Avoided>,
+    /// The agent in whose queue it is. It is avoided, and may still take the task.
+    pub asked: Option<&'a AgentId>,
     /// Who knows what it is about from what was done before, best first.
     pub knows: Vec<AgentId>,
     /// The documents that it works with, by their hash.
@@ -109,6 +111,7 @@ impl<'a> Wanted<'a> {
             by_name: false,
             alone: false,
             avoid: Vec::new(),
+            asked: None,
             knows: Vec::new(),
             corpus: None,
             given,
@@ -145,6 +148,7 @@ pub(super) fn place(decision: &DecisionBuilder<'_>, task: &TaskId, role: &Role) 
         by_name: is_by_name(run, task, state),
         alone: state.is_some_and(|state| state.is_suspect(&run.limits)),
         avoid,
+        asked: state.and_then(asked),
         stands: Some(run),
         ..Wanted::of_role(run.id, task, role, decision.given())
     };

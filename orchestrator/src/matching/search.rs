@@ -208,7 +208,7 @@ impl<'a> Search<'a> {
         }
         let is_single = self.is_choosy || self.pool.has_excluded();
         let best = self.best(LeftOut::All);
-        let best = best.or_else(|| self.has_failed().then(|| self.best(LeftOut::Failed)).flatten());
+        let best = best.or_else(|| self.has_idle(true).then(|| self.best(LeftOut::Failed)).flatten());
         let best = best.or_else(|| is_single.then(|| self.best(LeftOut::None)).flatten());
         // Agents that can do less come before those that get no tasks.
         let best = best.or_else(|| {
@@ -218,12 +218,16 @@ impl<'a> Search<'a> {
         let (is_busy, _, _, _, agent) = best?;
         // Where others could do it as well, nobody is waited for; but who failed the task or did not start it, and who gets
         // no tasks, is free, and would take whatever waits for its role.
-        (!is_busy || is_single || self.has_failed()).then(|| agent.clone())
+        (!is_busy || is_single || self.has_idle(false)).then(|| agent.clone())
     }
 
-    /// Whether an agent of the role failed the task or did not start it.
-    fn has_failed(&self) -> bool {
-        self.wanted.avoid.iter().any(|avoided| avoided.idle && self.avoid.contains_key(&avoided.agent))
+    /// Whether an agent of the role failed the task or, unless only failures count, did not start it.
+    fn has_idle(&self, only_failed: bool) -> bool {
+        self.wanted.avoid.iter().any(|avoided| {
+            avoided.idle
+                && self.avoid.contains_key(&avoided.agent)
+                && !(only_failed && self.wanted.asked == Some(&avoided.agent))
+        })
     }
 
     fn leaves_out(&self, agent: &AgentId, left_out: LeftOut) -> bool {

@@ -56,6 +56,7 @@ struct Ask {
     data: Vec<String>,
     awarded: Option<u32>,
     idle: Vec<u32>,
+    asked: Option<u32>,
     named: Option<&'static str>,
     by_name: bool,
     alone: bool,
@@ -73,7 +74,7 @@ fn place(roster: &Roster, ask: &Ask) -> Option<Placement> {
 fn place_with(roster: &Roster, ask: &Ask, kept: &BTreeMap<AgentId, u32>) -> Option<Placement> {
     let avoided = |n: &u32| Avoided { agent: agent(*n), reason: "it failed it".into(), idle: false };
     let idle = |n: &u32| Avoided { idle: true, ..avoided(n) };
-    let task = "1".parse::<TaskId>().unwrap();
+    let (task, asked) = ("1".parse::<TaskId>().unwrap(), ask.asked.map(agent));
     let wanted = Wanted {
         run: RunId::from_uuid(Uuid::from_u128(1)),
         task: &task,
@@ -88,6 +89,7 @@ fn place_with(roster: &Roster, ask: &Ask, kept: &BTreeMap<AgentId, u32>) -> Opti
         by_name: ask.by_name,
         alone: ask.alone,
         avoid: ask.avoid.iter().map(avoided).chain(ask.idle.iter().map(idle)).collect(),
+        asked: asked.as_ref(),
         knows: ask.knows.iter().copied().map(agent).collect(),
         corpus: ask.corpus,
         given: &ask.given,
@@ -510,6 +512,7 @@ fn who_was_asked_and_did_nothing_is_not_asked_again_while_another_is_busy() {
         Some(agent(2)),
         "one with another member comes before one that failed it"
     );
+    assert_eq!(chosen(&two, &Ask { asked: Some(1), ..member }), None, "whoever is free takes it");
 }
 
 #[test]

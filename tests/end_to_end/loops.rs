@@ -52,18 +52,9 @@ fn ended(
     critical: bool,
     worker: impl Fn(&CapturedRequest) -> Reply + Send + Sync + 'static,
 ) -> Ran {
-    ended_expecting(settings, (critical, ""), worker)
-}
-
-fn ended_expecting(
-    settings: &[&str],
-    (critical, expected): (bool, &'static str),
-    worker: impl Fn(&CapturedRequest) -> Reply + Send + Sync + 'static,
-) -> Ran {
     let server = ModelServer::start(Script::answering(move |request| {
         let task = json!({
             "name": "add up", "goal": "Add it up.", "role": "worker", "critical": critical,
-            "expected_output": expected,
         });
         plan_and_report(request, &[task], "# Sum\n\nHere.").unwrap_or_else(|| worker(request))
     }))
@@ -127,20 +118,11 @@ fn a_model_that_repeats_itself_is_told_so_and_changes_its_course() {
     assert!(traced.contains("spin: same action, noticed once"), "{traced}");
 }
 
-/// What was expected is asked for with the reason, then counts in part; a verifier that cannot be read has not said yes.
 #[test]
-fn what_is_not_as_expected_is_sent_back_and_what_was_not_verified_is_said() {
-    let expected = "a JSON array of exactly three colours";
-    let ran = ended_expecting(&[], (false, expected), |_| done("done", "banana"));
-    let outcome = ran.outcome();
-    assert_eq!(outcome["ending"], "done_partial", "{outcome}");
-    assert!(outcome["reason"].as_str().unwrap_or_default().contains("JSON array"), "{outcome}");
-    assert_eq!(ran.asked(), 3, "it was sent back twice");
-    assert!(!ran.said(&["trace", "last"]).contains("all checks hold"));
-
-    let ran = ended_expecting(&[], (true, expected), |request| match request.system() {
+fn result_without_a_readable_verdict_is_shown_as_not_verified() {
+    let ran = ran(&[], true, |request| match request.system() {
         system if system.contains("You verify the result") => Reply::text("Well, it depends."),
-        _ => done("done", "[\"red\", \"green\", \"blue\"]"),
+        _ => done("done", "The sum is 2."),
     });
     assert_eq!(ran.outcome()["ending"], "done", "{}", ran.outcome());
     let shown = ran.said(&["show", "last"]);
@@ -204,8 +186,9 @@ fn a_result_that_does_not_hold_is_mended_before_it_counts() {
                 "conclusion": "The sum is 2.", "unanswered": ["the year"], "advice": advice,
             }));
         }
-        let open = "the year: it was not done, no time";
-        submit(&json!({"thought": "Done.", "ending": "done", "conclusion": "2", "unanswered": [open]}))
+        submit(
+            &json!({"thought": "Done.", "ending": "done", "conclusion": "2", "unanswered": ["Add it up."]}),
+        )
     });
     let steps = ran.steps();
     assert_eq!((steps.len(), &steps[0]["action"]["name"]), (1, &json!("submit")));
@@ -273,7 +256,7 @@ fn an_action_in_thought_is_a_question_of_its_own() {
 
 #[test]
 fn a_model_that_declines_is_asked_in_other_words_and_for_less_then_a_person_has_to_look() {
-    let ran = in_vain(&[], |_| Reply::text("I'm sorry, but I can't help with that."));
+    let ran = in_vain(&[], |_| Reply::refusing("I will not do that."));
     assert_eq!(ran.outcome()["ending"], "escalate", "{}", ran.outcome());
     assert_eq!(ran.outcome()["last_step"]["notes"], json!([{"declined": {"times": 3}}]));
     assert_eq!(ran.asked(), 3, "never for ever");

@@ -50,7 +50,7 @@ fn run(fleet: &Fleet) -> Value {
 
 #[test]
 fn a_canary_that_does_worse_is_withdrawn_by_rule_and_seen_to_be() {
-    let server = server(|_| Reply::text("I would rather not."));
+    let server = server(|_| Reply::refusing("I would rather not."));
     let settings = "[trials.cheap]\nrole = \"worker\"\nmode = \"canary\"\nvariant_model = \"openai/tried\"\n\
                     share = 50\nwithdraw_after = 1\n";
     let fleet = with(&server, settings).up(&[]).unwrap();

@@ -1,6 +1,9 @@
 //! A result that was written as plain text instead of being submitted. Pure.
 
+use std::collections::HashSet;
+
 use muster_shared::flow::{Action, Observation, ObservationStatus, Thought};
+use muster_shared::text::numerals;
 
 use super::decide::{ChosenAction, NextStep, StepContext};
 use super::history::History;
@@ -12,8 +15,8 @@ use crate::roles::Submission;
 const LONG: usize = 600;
 
 /// Takes a long text without an action as the result. A short one is requested once more as a submission: it may be a
-/// result, an announcement or a refusal, and no rule distinguishes these. It is the result if it comes again after a
-/// successful step.
+/// result, an announcement or a refusal, and no rule distinguishes these. It is the result if it comes again with a number
+/// that a tool returned.
 pub(super) fn taken_as_text(
     history: &History,
     said: &str,
@@ -21,7 +24,7 @@ pub(super) fn taken_as_text(
     case: &StepContext<'_>,
 ) -> Option<NextStep> {
     let text = said.trim();
-    let insists = asked > 1 && has_learnt(history);
+    let insists = asked > 1 && has_value(history, text);
     if !case.has_model || text.is_empty() || !(is_long(text) || insists) {
         return None;
     }
@@ -32,9 +35,13 @@ pub(super) fn taken_as_text(
     Some(verified(history, chosen, Submission::done(product), case))
 }
 
-fn has_learnt(history: &History) -> bool {
-    let good = |seen: &Observation| seen.status == ObservationStatus::Success;
-    history.steps().iter().any(|step| step.observations().any(good))
+/// Whether a text contains a number that a tool returned.
+fn has_value(history: &History, text: &str) -> bool {
+    let digits = |text: &str| numerals(text).into_iter().map(|number| number.digits).collect::<HashSet<_>>();
+    let stated = digits(text);
+    let good = |seen: &&Observation| seen.status == ObservationStatus::Success;
+    let mut seen = history.steps().iter().flat_map(|step| step.observations().filter(good));
+    !stated.is_empty() && seen.any(|seen| !digits(&seen.content).is_disjoint(&stated))
 }
 
 /// Whether a text is so long that it is taken as a result.
@@ -62,7 +69,7 @@ mod tests {
             in_case(&offer, true, StepLimits::USUAL, |case| taken_as_text(&history, said, asked, case))
         };
         let long = "The limit is eight. ".repeat(40);
-        for (short, again) in [("", false), ("17.5 % of 2480 is 434.", true), ("Let me check it.", true)] {
+        for (short, again) in [("", false), ("There is 1 of them.", true), ("Let me check it.", false)] {
             assert_eq!((taken(short, 1), taken(short, 2).is_some()), (None, again), "{short:?}");
         }
         let Some(NextStep::Submit { submission, .. }) = taken(&long, 1) else { panic!("not taken") };

@@ -142,7 +142,8 @@ fn steps<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<Gap> {
                 let numbers = taken.numbers.entry(key.generation).or_default();
                 let before = numbers.last().map_or(step.number, |last| last.saturating_add(1));
                 numbers.insert(step.number);
-                (before..step.number).collect()
+                // A forged step may precede the first step of a generation that continues another one.
+                (before..step.number).filter(|number| !taken.has_read(*number, key.generation)).collect()
             }
             AgentEvent::Outcome(outcome) => taken.told_of(outcome, key.generation),
             AgentEvent::Unreadable(other) => {
@@ -164,8 +165,12 @@ impl StepsRead {
     fn told_of(&self, outcome: &Outcome, generation: Generation) -> BTreeSet<u32> {
         let itself = outcome.last_step.as_ref().map(|step| step.number);
         let told = outcome.steps.iter().map(|step| step.number).filter(|number| Some(*number) != itself);
-        let read = |number: &u32| self.numbers.range(..=generation).any(|(_, taken)| taken.contains(number));
-        told.filter(|number| !read(number)).collect()
+        told.filter(|number| !self.has_read(*number, generation)).collect()
+    }
+
+    /// Whether a step of this generation, or of one before it, was read.
+    fn has_read(&self, number: u32, generation: Generation) -> bool {
+        self.numbers.range(..=generation).any(|(_, taken)| taken.contains(&number))
     }
 }
 

@@ -179,7 +179,7 @@ fn at_its_limit_a_task_is_escalated_where_settings_say_so() {
 #[test]
 fn a_result_that_does_not_hold_is_mended_before_it_counts() {
     let ran = ran(&[], false, |request| {
-        if request.holds("does not hold yet") {
+        if request.holds("is not accepted yet") {
             let advice = json!({"refine": false, "reason": "", "suggestions": ["look at the year"]});
             return submit(&json!({
                 "thought": "Say what is open.", "ending": "done_partial", "reason": "the year is not known",

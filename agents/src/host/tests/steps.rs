@@ -228,10 +228,10 @@ fn text_that_says_what_came_out_is_the_result() {
     on_ground(async |ground: Ground| {
         let model = Scripted::new(|question, _| match question {
             0 => compute(3),
-            _ => answer("Three and one is four.", Vec::new()),
+            _ => answer("3 + 1 is 4.", Vec::new()),
         });
         let (_, outcome) = ground.does(&model).await;
-        assert_eq!((outcome.ending, conclusion(&outcome)), (Ending::Done, "Three and one is four."));
+        assert_eq!((outcome.ending, conclusion(&outcome)), (Ending::Done, "3 + 1 is 4."));
         assert_eq!(outcome.usage.model_calls, 3, "short text is requested once more");
     });
 }
